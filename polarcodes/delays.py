@@ -128,7 +128,9 @@ class MeasuredDelay:
     def describe(self) -> str:
         """One line for reports."""
         rounds, workers = self.excess.shape
-        return f"{self.name}: {rounds} measured rounds of {workers} workers, the fastest of each round taken as undelayed"
+        return (
+            f"{self.name}: {rounds} measured rounds of {workers} workers, value minus row minimum"
+        )
 
 
 def from_table(seconds: ArrayLike, name: str = "measured") -> MeasuredDelay:
@@ -147,7 +149,8 @@ def from_table(seconds: ArrayLike, name: str = "measured") -> MeasuredDelay:
     if bad.size:
         row, column = (int(i) for i in bad[0])
         raise ValueError(
-            f"the delay table must hold finite seconds >= 0, got {table[row, column]} in row {row}, column {column}"
+            f"the delay table must hold finite seconds >= 0, got {table[row, column]} "
+            f"in row {row}, column {column}"
         )
     excess = table - table.min(axis=1, keepdims=True)
     excess.setflags(write=False)

@@ -1,5 +1,4 @@
-"""The delay model `lambda-rare-tail`: short tasks on AWS Lambda, where a few workers stall for half
-a minute.
+"""The delay model `lambda-rare-tail`: short tasks on AWS Lambda, a few of which stall for long.
 
 Fitted to the measured profiles `short-{london,sydney,tokyo}-rare-long-tail` (40 rounds of 256
 workers, client-side durations of 1-2 s tasks, September 2022), each value taken as its excess over
@@ -127,14 +126,14 @@ class LambdaRareTail:
     def describe(self) -> str:
         """One line for reports."""
         return (
-            f"lambda-rare-tail: about {self.body_median:.2g} s of start-up and network per worker; in "
-            f"{100 * self.stalled_rounds:.0f} % of the rounds about {100 * self.stall_rate:.1f} % of the workers stall for "
-            f"{self.short_wait:.0f}-{self.long_wait:.0f} s"
+            f"lambda-rare-tail: about {self.body_median:.2g} s of start-up and network per worker; "
+            f"in {100 * self.stalled_rounds:.0f} % of the rounds about {100 * self.stall_rate:.1f} % "
+            f"of the workers stall for {self.short_wait:.0f}-{self.long_wait:.0f} s"
         )
 
     def _ordinary_cdf(self, seconds: float) -> float:
         if seconds <= 0.0:
             return 0.0
         early = -math.expm1(-seconds / self.early_mean)
-        body = 1.0 / (1.0 + (seconds / self.body_median) ** -self.body_shape)
+        body = 1.0 / (1.0 + math.pow(seconds / self.body_median, -self.body_shape))
         return self.early_share * early + (1.0 - self.early_share) * body

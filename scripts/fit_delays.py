@@ -101,9 +101,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folder", type=Path)
     excess = load(parser.parse_args(arguments).folder)
     shipped, fitted = LambdaRareTail(), fit(excess)
-    print(
-        f"{len(excess)} rounds of {excess.shape[1]} workers\n{'constant':32}{'fitted':>10}{'shipped':>10}"
-    )
+    print(f"{len(excess)} rounds of {excess.shape[1]} workers")
+    print(f"{'constant':32}{'fitted':>10}{'shipped':>10}")
     for constant, value in vars(fitted).items():
         if constant != "name":
             print(f"{constant:32}{value:10.4g}{getattr(shipped, constant):10.4g}")
