@@ -127,7 +127,7 @@ class LambdaRareTail:
         """One line for reports."""
         return (
             f"lambda-rare-tail: about {self.body_median:.2g} s of start-up and network per worker; "
-            f"in {100 * self.stalled_rounds:.0f} % of the rounds about {100 * self.stall_rate:.1f} % "
+            f"in {100 * self.stalled_rounds:.0f} % of the rounds {100 * self.stall_rate:.1f} % "
             f"of the workers stall for {self.short_wait:.0f}-{self.long_wait:.0f} s"
         )
 
