@@ -1,0 +1,63 @@
+"""The command ``polarlambda``: a thin layer on the Python API.
+
+Exit codes: 0 what was asked is met, 2 bad input, 3 not reached (the best estimate is at -o),
+4 the platform failed. Results go to standard output, progress and errors to standard error.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from polarlambda.cli.errors import Failure, explain
+
+_COMMANDS = {
+    "encode": "polarlambda.cli.encode:encode",
+    "multiply": "polarlambda.cli.multiply:multiply",
+    "plan": "polarlambda.cli.plan:plan",
+    "matrices": "polarlambda.cli.matrices:matrices",
+    "runs": "polarlambda.cli.runs:runs",
+    "local": "polarlambda.local.command:local",
+    "demo": "polarlambda.cli.demo:demo",
+}
+
+
+class Commands(click.Group):
+    """A group that imports a subcommand when it is used, and ends every error in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in the order in which a user meets them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error that a user can act on becomes one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            known = explain(error)
+            if known is None:
+                raise
+            raise Failure(*known) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="polarlambda", prog_name="polarlambda")
+def command() -> None:
+    """Matrix products on AWS Lambda that do not wait for stragglers."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    command(prog_name="polarlambda")

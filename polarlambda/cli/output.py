@@ -1,0 +1,70 @@
+"""How the command writes: JSON that every parser reads, aligned tables, files that are whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarlambda.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def to_json(value: Any) -> str:
+    """``value`` as JSON. NaN and the infinities are not JSON: they become null."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def echo_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print ``rows`` under ``headers``, left-aligned, two spaces between the columns."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    for row in (headers, *rows):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(line.rstrip())
+
+
+def check_output(path: Path | None) -> None:
+    """Raise `BadInput` if ``path`` cannot be written; called before anything is spent on a run."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise BadInput(f"-o {path} is a folder: name a file in it, such as {path / 'Y.npy'}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        missing = "is not writable" if path.parent.is_dir() else "does not exist"
+        raise BadInput(f"-o {path}: folder {path.parent} {missing}")
+
+
+def write_array(path: Path, array: np.ndarray[Any, Any]) -> None:
+    """Write ``array`` to ``path`` as .npy in one step: the old file or the new one, never half."""
+    import numpy as np
+
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
+        try:
+            np.lib.format.write_array(new, array, allow_pickle=False)
+            new.close()
+            # A temporary file is private; a result has the permissions of any new file.
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(new.name, 0o666 & ~umask)
+            os.replace(new.name, path)
+        except BaseException:
+            os.unlink(new.name)
+            raise

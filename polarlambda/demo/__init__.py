@@ -1,0 +1,1 @@
+"""The demo: real photographs, 64 workers with stragglers, the estimate, the exact answer."""

@@ -1,0 +1,91 @@
+"""Which bucket and functions to use: arguments, then a stack's outputs, then the environment.
+
+This is the only module of the API and the command that reads environment variables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polarlambda.errors import BadInput, PlatformError, SettingMissing
+
+# field: (environment variable, output of the CloudFormation stack, what it is)
+_SOURCES = {
+    "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
+    "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
+    "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Names of the bucket and of the two functions; one that nobody named is empty."""
+
+    bucket: str = ""
+    worker: str = ""
+    coordinator: str = ""
+
+    def need(self, field: str) -> str:
+        """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""
+        name: str = getattr(self, field)
+        if not name:
+            variable, output, what = _SOURCES[field]
+            raise SettingMissing(
+                f"nothing names {what}: give --stack NAME (its output {output} is used) "
+                f"or set {variable}"
+            )
+        return name
+
+
+def load_settings(
+    *,
+    stack: str | None = None,
+    bucket: str | None = None,
+    worker: str | None = None,
+    coordinator: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    cloudformation: Any = None,
+) -> Settings:
+    """Settings from the arguments, else from the outputs of ``stack``, else from ``environ``.
+
+    ``cloudformation`` is a boto3 client; one is made when a stack is named and none is given.
+    Raises `BadInput` when there is no such stack or an output is missing.
+    """
+    outputs = stack_outputs(stack, cloudformation) if stack else {}
+    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
+    names = {}
+    for field, (variable, output, _) in _SOURCES.items():
+        if stack and not given[field] and output not in outputs:
+            raise BadInput(
+                f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
+                f"Deploy template.yaml, or set {variable} and leave --stack out"
+            )
+        names[field] = given[field] or (outputs[output] if stack else environ.get(variable, ""))
+    return Settings(**names)
+
+
+def stack_outputs(stack: str, cloudformation: Any = None) -> dict[str, str]:
+    """Outputs of a CloudFormation stack by name. Raises `BadInput` when there is no such stack."""
+    from botocore.exceptions import ClientError
+
+    if cloudformation is None:
+        import boto3
+
+        cloudformation = boto3.client("cloudformation")
+    try:
+        described = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as error:
+        reason = error.response.get("Error", {})
+        # CloudFormation answers a name that it does not know with a ValidationError.
+        if reason.get("Code") == "ValidationError":
+            raise BadInput(
+                f"there is no CloudFormation stack {stack!r} in this account and region: "
+                "deploy it, or give another --stack"
+            ) from error
+        raise PlatformError(
+            f"the outputs of stack {stack!r} cannot be read: {reason.get('Message', error)}"
+        ) from error
+    return {o["OutputKey"]: o["OutputValue"] for o in described[0].get("Outputs", [])}
