@@ -1,1 +1,1 @@
-"""Plan a run, dispatch it, collect arrivals, estimate, decode: the life of one coded product."""
+"""Plan, dispatch, arrivals, estimate, decode: the life of a run."""

@@ -1,0 +1,314 @@
+"""The life of a run as a pure state machine: (state, signal) -> (state, actions).
+
+No clock, no network, no randomness: the same code runs in the command, in the coordinator
+function, in simulations and in the fault tests. The rules, in the order in which they are checked
+after every signal:
+
+1. The verified answers are decodable: stop the workers, keep the set, decode.
+2. `until` is met by the estimate (error=X, seconds=T): end with the estimate.
+3. The deadline has passed: end with the estimate.
+4. Everybody heard from reports the same fatal error: end as failed, without waiting.
+5. No decodable set can come any more from what is still running: invoke the missing blocks once
+   more, if that can help; else wait for what still runs, and then end with the estimate, or as
+   failed when a fatal error is to blame.
+6. There are new answers and the last estimate's share of the time allows it: publish an estimate.
+
+A silent worker counts as dead at its time-out; an answer that comes later is still taken. A fatal
+error (permission, wrong shape, NaN, wrong x) is never invoked again and is always shown; the run
+is exact in spite of it only when the other answers are decodable without that block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from coordinator.signals import (
+    Action,
+    Arrived,
+    Decode,
+    Decoded,
+    Failed,
+    FinalState,
+    Finish,
+    Invoke,
+    Invoked,
+    Publish,
+    Published,
+    PutStop,
+    Signal,
+    Started,
+    StopRequested,
+    StoreDecisive,
+    TimeLimitNear,
+)
+from coordinator.until import Until
+
+__all__ = ["Rules", "State", "Task", "initial_state", "step"]
+
+PUBLISH_SHARE = 0.1  # of the time, at most, goes into publishing estimates
+PUBLISH_INTERVAL = 0.5  # seconds between two estimates, at least
+SAME_ERROR = 3  # workers with the same fatal error, and no answer, end the run
+
+
+class Code(Protocol):
+    """What the machine needs of an erasure code (polarcodes.ErasureCode)."""
+
+    workers: int
+    data_blocks: int
+
+    def decodable(self, S: Iterable[int]) -> bool: ...
+
+    def predicted_error(self, m: int) -> float: ...
+
+
+@dataclass(frozen=True)
+class Rules:
+    """until; deadline in seconds from `State.opened` (None: `worker_timeout` + `grace` after the
+    last invocation); worker_timeout in seconds; `attempts` per block in this coordinator's life."""
+
+    until: Until
+    worker_timeout: float
+    deadline: float | None = None
+    grace: float = 30.0
+    attempts: int = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """The newest attempt at one block.
+
+    idle: never invoked; pending: handed to the invoker; running: accepted by the platform at
+    `invoked`; answered: its verified answer is here; failed: reported; dead: silent past its
+    time-out. `tries` counts attempts made by this coordinator.
+    """
+
+    status: Literal["idle", "pending", "running", "answered", "failed", "dead"] = "idle"
+    attempt: int = 0
+    invoked: float | None = None
+    tries: int = 0
+    fatal: bool = False
+    failure: str = ""
+
+    @property
+    def open(self) -> bool:
+        """An answer may still come."""
+        return self.status in ("pending", "running")
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that decides what a run does next; replaced, never changed in place."""
+
+    code: Code
+    rules: Rules
+    tasks: tuple[Task, ...]
+    opened: float  # deadline and `seconds=T` count from here
+    attempt: int = 0  # newest attempt number given out
+    phase: Literal["planned", "collecting", "decoding", "finished"] = "planned"
+    decisive: tuple[int, ...] | None = None
+    last_news: float = 0.0  # time of the newest answer, for the polling pace
+    fresh: bool = False  # answers since the last published estimate
+    publish_after: float = 0.0
+
+    @property
+    def arrived(self) -> tuple[int, ...]:
+        """Workers whose verified answer is here, in increasing order."""
+        return tuple(w for w, task in enumerate(self.tasks) if task.status == "answered")
+
+    @property
+    def error(self) -> float:
+        """Predicted relative rms error of the estimate now; inf before the first answer."""
+        return self.code.predicted_error(len(self.arrived))
+
+
+def initial_state(
+    code: Code,
+    rules: Rules,
+    opened: float,
+    *,
+    tasks: Sequence[Task] | None = None,
+    attempt: int = 0,
+    decisive: tuple[int, ...] | None = None,
+) -> State:
+    """A fresh run, or with `tasks`, `attempt` and `decisive` one that is being resumed."""
+    every = tuple(tasks) if tasks is not None else (Task(),) * code.workers
+    if len(every) != code.workers:
+        raise ValueError(f"tasks must have one entry per worker ({code.workers}), got {len(every)}")
+    return State(code, rules, every, opened, attempt, decisive=decisive, last_news=opened)
+
+
+def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
+    """Take one signal in. A finished run ignores everything."""
+    if state.phase == "finished":
+        return state, ()
+    match signal:
+        case Decoded(contradiction=contradiction):
+            if contradiction is not None:
+                return _finish(state, "failed", False, contradiction)
+            return _finish(
+                state, "exact", True, f"decoded from {len(state.decisive or ())} answers"
+            )
+        case StopRequested(state=asked):
+            return _finish(state, asked, False, f"the run was {asked} on request")
+        case TimeLimitNear():
+            message = "the coordinator's time limit is near: resume the run to carry on"
+            return _finish(state, "running", False, message)
+        case Started(at=at):
+            return _start(state, at)
+        case Arrived(at=at, workers=workers):
+            state = _take_in(state, at, workers)
+        case Failed():
+            state = _note_failure(state, signal)
+        case Invoked(at=at, workers=workers, attempt=attempt):
+            accepted = {
+                w: replace(state.tasks[w], status="running", invoked=at)
+                for w in workers
+                if state.tasks[w].status == "pending" and state.tasks[w].attempt == attempt
+            }
+            state = _with_tasks(state, accepted)
+        case Published(at=at, seconds=seconds):
+            pause = max(PUBLISH_INTERVAL, seconds * (1 / PUBLISH_SHARE - 1))
+            state = replace(state, publish_after=at + pause, fresh=False)
+    return _advance(state, signal.at)
+
+
+def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
+    if state.decisive is not None:
+        return replace(state, phase="decoding"), (Decode(state.decisive),)
+    state = replace(state, phase="collecting")
+    idle = [w for w, task in enumerate(state.tasks) if task.status == "idle"]
+    if not idle or state.code.decodable(state.arrived):
+        return _advance(state, at)
+    state, first = _invoke(state, idle)
+    state, then = _advance(state, at)
+    return state, (*first, *then)
+
+
+def _advance(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
+    if state.phase != "collecting":
+        return state, ()
+    arrived = state.arrived
+    if len(arrived) >= state.code.data_blocks and state.code.decodable(arrived):
+        state = replace(state, phase="decoding", decisive=arrived)
+        return state, (PutStop(state.attempt), StoreDecisive(arrived), Decode(arrived))
+    until = state.rules.until
+    if until.kind == "error" and until.bound is not None and state.error <= until.bound:
+        return _finish(
+            state, "estimated", True, f"predicted error {state.error:.3g}, asked {until}"
+        )
+    if until.kind == "seconds" and until.bound is not None and at >= state.opened + until.bound:
+        return _end_with_estimate(state, True, f"{until.bound:g} s have passed")
+    limit = deadline(state)
+    if limit is not None and at >= limit:
+        return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
+    state = _bury_silent(state, at)
+    return _react_to_losses(state, at)
+
+
+def _react_to_losses(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
+    """Rules 4 to 6: fail fast, invoke again, give up, or publish and wait."""
+    arrived = state.arrived
+    lost = [w for w, t in enumerate(state.tasks) if t.status in ("failed", "dead")]
+    if lost:
+        fatal = [state.tasks[w] for w in lost if state.tasks[w].fatal]
+        enough = min(SAME_ERROR, state.code.workers)
+        if not arrived and len(fatal) >= enough and len({t.failure for t in fatal}) == 1:
+            return _finish(state, "failed", False, _blame(state))
+        running = [w for w, t in enumerate(state.tasks) if t.open]
+        if not state.code.decodable((*arrived, *running)):
+            again = [w for w in lost if _may_retry(state, state.tasks[w])]
+            if again and state.code.decodable((*arrived, *running, *again)):
+                state, actions = _invoke(state, again)
+                return state, actions
+            if fatal and not state.code.decodable((*arrived, *running, *again)):
+                return _finish(state, "failed", False, _blame(state))
+            if not running:
+                return _end_with_estimate(state, False, "no decodable set of answers can come")
+    if state.fresh and arrived and at >= state.publish_after:
+        return replace(state, fresh=False), (Publish(),)
+    return state, ()
+
+
+def _may_retry(state: State, task: Task) -> bool:
+    return not task.fatal and task.tries < state.rules.attempts
+
+
+def _invoke(state: State, workers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
+    attempt = state.attempt + 1
+    changed = {w: Task("pending", attempt, tries=state.tasks[w].tries + 1) for w in sorted(workers)}
+    return replace(_with_tasks(state, changed), attempt=attempt), (Invoke(tuple(changed), attempt),)
+
+
+def _take_in(state: State, at: float, workers: Iterable[int]) -> State:
+    new = {
+        w: replace(state.tasks[w], status="answered")
+        for w in workers
+        if state.tasks[w].status != "answered"
+    }
+    return replace(_with_tasks(state, new), last_news=at, fresh=True) if new else state
+
+
+def _note_failure(state: State, failed: Failed) -> State:
+    task = state.tasks[failed.worker]
+    stale = failed.attempt < task.attempt and not failed.fatal
+    if task.status == "answered" or stale:
+        return state
+    failure = f"{failed.kind}: {failed.message}" if failed.message else failed.kind
+    changed = replace(task, status="failed", fatal=failed.fatal, failure=failure)
+    return _with_tasks(state, {failed.worker: changed})
+
+
+def _bury_silent(state: State, at: float) -> State:
+    limit = state.rules.worker_timeout
+    dead = {
+        w: replace(task, status="dead", failure=f"no sign of life within {limit:g} s")
+        for w, task in enumerate(state.tasks)
+        if task.status == "running" and task.invoked is not None and at >= task.invoked + limit
+    }
+    return _with_tasks(state, dead) if dead else state
+
+
+def _with_tasks(state: State, changed: dict[int, Task]) -> State:
+    tasks = list(state.tasks)
+    for worker, task in changed.items():
+        tasks[worker] = task
+    return replace(state, tasks=tuple(tasks))
+
+
+def _end_with_estimate(state: State, met: bool, why: str) -> tuple[State, tuple[Action, ...]]:
+    arrived = len(state.arrived)
+    if not arrived:
+        return _finish(state, "failed", False, f"{why} and no answer arrived. {_blame(state)}")
+    return _finish(state, "estimated", met, f"{why}; {arrived} of {state.code.workers} answered")
+
+
+def _blame(state: State) -> str:
+    """The most frequent failure, fatal ones first, in one line."""
+    texts = [t.failure for t in state.tasks if t.fatal] or [
+        t.failure for t in state.tasks if t.status in ("failed", "dead")
+    ]
+    if not texts:
+        return "Nothing was heard of any worker."
+    worst = max(sorted(set(texts)), key=texts.count)
+    return f"{texts.count(worst)} of {state.code.workers} workers: {worst}"
+
+
+def _finish(
+    state: State, final: FinalState, met: bool, message: str
+) -> tuple[State, tuple[Action, ...]]:
+    stop = () if final in ("exact", "running") else (PutStop(state.attempt),)
+    return replace(state, phase="finished"), (*stop, Finish(final, met, message))
+
+
+def deadline(state: State) -> float | None:
+    """When the run ends at the latest; None while nothing was accepted by the platform."""
+    if state.rules.deadline is not None:
+        return state.opened + state.rules.deadline
+    if any(task.status == "pending" for task in state.tasks):
+        return None
+    invoked = [task.invoked for task in state.tasks if task.invoked is not None]
+    if not invoked:
+        return None
+    return max(state.opened, *invoked) + state.rules.worker_timeout + state.rules.grace

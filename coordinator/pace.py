@@ -1,0 +1,45 @@
+"""How long the coordinator sleeps between two listings: 50 ms to 2 s.
+
+Far from the decisive answer the pause grows with the time since the last news, so that a long
+wait costs few LIST requests; near it the pause is short, so that the decisive answer is seen soon.
+"""
+
+from __future__ import annotations
+
+from coordinator.machine import State, deadline
+
+__all__ = ["FASTEST", "SLOWEST", "next_wakeup", "pause"]
+
+FASTEST = 0.05
+SLOWEST = 2.0
+NEAR = 0.04  # of the workers: that few answers may make the set decodable
+
+
+def pause(state: State, at: float, listing_seconds: float = 0.0) -> float:
+    """Seconds to sleep now.
+
+    Never past the next moment at which time alone changes the run, and never shorter than the last
+    listing took: a slow store is asked at most half of the time.
+    """
+    quiet = max(0.0, at - state.last_news)
+    missing = state.code.data_blocks - len(state.arrived)
+    near = missing <= max(1, round(NEAR * state.code.workers))
+    wanted = 0.05 * quiet if near else max(4 * FASTEST, 0.1 * quiet)
+    wanted = min(SLOWEST, max(FASTEST, listing_seconds, wanted))
+    moment = next_wakeup(state)
+    if moment is None:
+        return wanted
+    return max(0.0, min(wanted, moment - at))
+
+
+def next_wakeup(state: State) -> float | None:
+    """The next time at which a deadline, `seconds=T` or a worker's time-out falls due."""
+    moments = [deadline(state)]
+    if state.rules.until.kind == "seconds" and state.rules.until.bound is not None:
+        moments.append(state.opened + state.rules.until.bound)
+    moments += [
+        task.invoked + state.rules.worker_timeout
+        for task in state.tasks
+        if task.status == "running" and task.invoked is not None
+    ]
+    return min((m for m in moments if m is not None), default=None)
