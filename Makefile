@@ -14,6 +14,7 @@ help:  ## List these targets
 setup: $(SETUP)  ## Create the environments in .venv* (the other targets do it when needed)
 
 $(SETUP): pyproject.toml scripts/setup.py $(wildcard requirements/*.txt)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("polarlambda needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Name another: make setup PYTHON=python3.12" % sys.version_info[:2])'
 	@$(PYTHON) scripts/setup.py
 	@touch $@
 

@@ -1,13 +1,14 @@
 """Build the artifact of one Lambda function: its sources, NumPy and boto3, and nothing else.
 
-Called by `make build-<LogicalId>`, which `sam build` runs for every function of template.yaml and the
-local stack runs for its own interpreter:
+Called by `make build-<LogicalId>`, which `sam build` runs for every function of template.yaml and
+the local stack runs for its own interpreter:
 
-    python scripts/build_function.py WorkerFunction ARTIFACTS_DIR [--python 3.12] [--architecture x86_64]
+    python scripts/build_function.py WorkerFunction ARTIFACTS_DIR --python 3.12
 
 Cold start is a straggler, so an artifact is small (tests, type stubs and the models of other AWS
-services are left out) and comes compiled where an interpreter of the right version is at hand; .pyc files
-of any other version would be ballast. The same sources and versions give the same bytes.
+services are left out) and comes compiled where an interpreter of the right version is at hand;
+.pyc files of any other version would be ballast. The same sources and versions give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ UNUSED = (
     "**/py.typed",
     "**/__pycache__",
 )
-# botocore carries the models of 400 services; these are the ones we call, and what every client reads.
+# botocore carries the models of 400 services. These are the ones we call and what any client reads.
 BOTOCORE_DATA = {
     "s3",
     "lambda",
@@ -83,10 +84,10 @@ def main() -> None:
 
 
 def build(function: str, artifacts: Path, python: str, architecture: str) -> None:
-    """Fill `artifacts` with what `function` needs on the given interpreter; replaces an older artifact.
+    """Fill `artifacts` with what `function` needs on the given interpreter.
 
-    Refuses a folder that holds anything but an artifact. Costs one installation per set of
-    versions (kept under .aws-sam/dependencies), then a copy of about 40 MB.
+    Replaces an older artifact and refuses a folder that holds anything else. Costs one installation
+    per set of versions (kept under .aws-sam/dependencies), then a copy of 60 MB.
     """
     clear(artifacts)
     shutil.copytree(dependencies(python, architecture), artifacts, dirs_exist_ok=True)
@@ -146,7 +147,7 @@ def copy_package(source: Path, target: Path) -> None:
 
 
 def dependencies(python: str, architecture: str) -> Path:
-    """Folder with the installed and pruned third-party packages; installed once per set of versions."""
+    """Folder with the pruned third-party packages, installed once per set of versions."""
     parts = [REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), python.encode()]
     parts.append(architecture.encode())
     folder = DEPENDENCIES / hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]

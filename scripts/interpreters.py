@@ -14,8 +14,8 @@ from pathlib import Path
 def find_python(version: str) -> str | None:
     """Full path of a working CPython `version` ("3.12"), or None.
 
-    Looked for as this interpreter, on PATH, in pyenv's folder (whose shims on PATH fail for versions
-    that are installed but not activated), and among those that uv manages.
+    Looked for as this interpreter, on PATH, in pyenv's folder (whose shims on PATH fail for
+    versions that are installed but not activated), and among those that uv manages.
     """
     if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
         return sys.executable
