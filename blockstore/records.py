@@ -1,0 +1,173 @@
+"""The JSON records of a run: what was asked (run.json), how far it is (status.json), and what
+a worker says went wrong (errors/...)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from blockstore import keys
+from blockstore.documents import Fields
+from blockstore.errors import NameRefused, RunRecordError
+
+VERSION = 1
+STATES = (
+    "planned",
+    "running",
+    "decoding",
+    "exact",
+    "estimated",
+    "failed",
+    "cancelled",
+    "stopped",
+)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """What was asked: run.json.
+
+    until : "exact", "error=0.1" or "seconds=5"; deadline : seconds from the first invoke, None for
+    the default; attempt : number of the latest attempt, from 1; decisive : the workers from
+    whose answers the result is decoded, in order, once that is decided (it depends on them alone).
+    """
+
+    run: str
+    created: str
+    matrix: str
+    manifest_digest: str
+    encoding: str
+    workers: int
+    x_shape: tuple[int, ...]
+    x_dtype: str
+    x_digest: str
+    until: str
+    deadline: float | None
+    attempt: int = 1
+    decisive: tuple[int, ...] | None = None
+    version: int = VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunSpec:
+        """Read and check; raises `RunRecordError` naming the field."""
+        fields = Fields(data, "run.json", RunRecordError)
+        version = fields.version(VERSION)
+        workers = fields.integer("workers", low=1)
+        decisive = fields.integers_or_none("decisive")
+        if decisive is not None and any(worker >= workers for worker in decisive):
+            raise fields.fail("decisive", f"workers below {workers}")
+        try:
+            run = keys.validate_run(fields.text("run"))
+        except NameRefused as exc:
+            raise RunRecordError(f"run.json: {exc}") from exc
+        return cls(
+            version=version,
+            run=run,
+            created=fields.text("created"),
+            matrix=fields.text("matrix"),
+            manifest_digest=fields.text("manifest_digest"),
+            encoding=fields.text("encoding"),
+            workers=workers,
+            x_shape=fields.integers("x_shape", low=1),
+            x_dtype=fields.text("x_dtype"),
+            x_digest=fields.text("x_digest"),
+            until=fields.text("until"),
+            deadline=fields.number_or_none("deadline"),
+            attempt=fields.integer("attempt", low=1),
+            decisive=decisive,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStatus:
+    """How far a run is: status.json, overwritten while it runs.
+
+    state : one of `STATES`; error, error_upper : predicted relative error, rms and 95 %, None while
+    there is none; exact, verified : whether the result is decoded, and left-over equations agree;
+    seconds : since the run began; cost : dollars so far, by kind.
+    """
+
+    run: str
+    state: str
+    arrivals: int
+    workers: int
+    error: float | None = None
+    error_upper: float | None = None
+    exact: bool = False
+    verified: bool = False
+    seconds: float = 0.0
+    attempt: int = 1
+    message: str = ""
+    cost: dict[str, Any] | None = None
+    version: int = VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        """The record; an infinite error is None, because JSON has no infinity."""
+        record = asdict(self)
+        record["error"] = _finite(self.error)
+        record["error_upper"] = _finite(self.error_upper)
+        return record
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunStatus:
+        """Read and check; raises `RunRecordError` naming the field."""
+        fields = Fields(data, "status.json", RunRecordError)
+        return cls(
+            version=fields.version(VERSION),
+            run=fields.text("run"),
+            state=fields.choice("state", STATES),
+            arrivals=fields.integer("arrivals"),
+            workers=fields.integer("workers", low=1),
+            error=fields.number_or_none("error"),
+            error_upper=fields.number_or_none("error_upper"),
+            exact=fields.boolean("exact"),
+            verified=fields.boolean("verified"),
+            seconds=fields.number("seconds"),
+            attempt=fields.integer("attempt", low=1),
+            message=fields.text("message"),
+            cost=fields.object_or_none("cost"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorRecord:
+    """What went wrong in a worker: errors/<worker>.<attempt>.json.
+
+    type : the exception's class; where : the step it happened in; fatal : whether every other
+    attempt would fail in the same way (denied, wrong shape, NaN), so that the run should say so
+    rather than count an erasure.
+    """
+
+    worker: int
+    attempt: int
+    type: str
+    message: str
+    where: str
+    fatal: bool
+    version: int = VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ErrorRecord:
+        """Read and check; raises `RunRecordError` naming the field."""
+        fields = Fields(data, "error record", RunRecordError)
+        return cls(
+            version=fields.version(VERSION),
+            worker=fields.integer("worker"),
+            attempt=fields.integer("attempt"),
+            type=fields.text("type"),
+            message=fields.text("message"),
+            where=fields.text("where"),
+            fatal=fields.boolean("fatal"),
+        )
