@@ -37,4 +37,4 @@ def format_size(size: float) -> str:
         if size < 999.5:
             return f"{size:.3g} {unit}"
         size /= 1000
-    return f"{size:,.3g} TB"
+    return f"{size:,.2f} TB"

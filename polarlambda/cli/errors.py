@@ -20,7 +20,7 @@ _NAMED_WRONGLY = {
     "FunctionMissing",
     "MatrixMissing",
     "NameTaken",
-    "RunMissing",
+    "ObjectMissing",
 }
 
 

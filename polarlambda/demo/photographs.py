@@ -17,6 +17,7 @@ from polarlambda.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
+    from PIL.Image import Image
 
 PATCH = 64
 COLUMNS = PATCH * PATCH * 3
@@ -109,23 +110,30 @@ def product_in_numpy(matrix: np.ndarray[Any, Any], x: np.ndarray[Any, Any]) -> n
     return np.concatenate([matrix[i : i + 256].astype(np.float64) @ wide for i in chunks])
 
 
-def _windows(photograph: Photograph) -> np.ndarray[Any, Any]:
-    """All patches on the grid as a view (height, width, 64, 64, 3) of the enlarged photograph."""
-    import numpy as np
-
+def open_image(photograph: Photograph) -> Image:
+    """The photograph as it ships, RGB. Raises `BadInput` when it is not installed."""
     try:
         from importlib.resources import as_file, files
 
-        from PIL import Image
+        import PIL.Image
 
-        with as_file(files("skimage") / "data" / photograph.file) as path, Image.open(path) as file:
-            image = file.convert("RGB")
+        shipped = files("skimage") / "data" / photograph.file
+        with as_file(shipped) as path, PIL.Image.open(path) as file:
+            return file.convert("RGB")
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise BadInput(
             f"the demo needs the photographs of scikit-image ({error}): "
             "pip install 'polarlambda[report]'"
         ) from error
+
+
+def _windows(photograph: Photograph) -> np.ndarray[Any, Any]:
+    """All patches on the grid as a view (height, width, 64, 64, 3) of the enlarged photograph."""
+    import numpy as np
+    from PIL.Image import Resampling
+
+    image = open_image(photograph)
     size = (image.width * photograph.enlarge, image.height * photograph.enlarge)
-    pixels = np.asarray(image.resize(size, Image.Resampling.BICUBIC))
+    pixels = np.asarray(image.resize(size, Resampling.BICUBIC))
     view = np.lib.stride_tricks.sliding_window_view(pixels, (PATCH, PATCH, 3))
     return view[:: photograph.step, :: photograph.step, 0]
