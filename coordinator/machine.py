@@ -89,6 +89,7 @@ class Task:
     invoked: float | None = None
     tries: int = 0
     fatal: bool = False
+    kind: str = ""
     failure: str = ""
 
     @property
@@ -214,7 +215,7 @@ def _react_to_losses(state: State, at: float) -> tuple[State, tuple[Action, ...]
     if lost:
         fatal = [state.tasks[w] for w in lost if state.tasks[w].fatal]
         enough = min(SAME_ERROR, state.code.workers)
-        if not arrived and len(fatal) >= enough and len({t.failure for t in fatal}) == 1:
+        if not arrived and len(fatal) >= enough and len({t.kind for t in fatal}) == 1:
             return _finish(state, "failed", False, _blame(state))
         running = [w for w, t in enumerate(state.tasks) if t.open]
         if not state.code.decodable((*arrived, *running)):
@@ -256,7 +257,9 @@ def _note_failure(state: State, failed: Failed) -> State:
     if task.status == "answered" or stale:
         return state
     failure = f"{failed.kind}: {failed.message}" if failed.message else failed.kind
-    changed = replace(task, status="failed", fatal=failed.fatal, failure=failure)
+    changed = replace(
+        task, status="failed", fatal=failed.fatal, kind=failed.kind, failure=failure
+    )
     return _with_tasks(state, {failed.worker: changed})
 
 

@@ -1,0 +1,37 @@
+"""How much memory one coded product needs, known before it is invoked."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from blockstore.tasks import WorkerTask
+
+__all__ = ["PIECE_BYTES", "PREFETCH", "RUNTIME_BYTES", "worker_memory"]
+
+RUNTIME_BYTES = 120 << 20
+"""Interpreter, NumPy, OpenBLAS, botocore with its S3 model, connections, thread stacks.
+
+`python -m benchmarks.worker_memory` measures it (the row of the smallest block)."""
+
+PREFETCH = 2
+"""Tiles being fetched while one is multiplied."""
+
+PIECE_BYTES = 1 << 20
+"""A tile is converted and multiplied in pieces of this size, which stay in the cache."""
+
+
+def worker_memory(task: WorkerTask) -> int:
+    """Peak memory of a worker in bytes, an upper bound that `benchmarks.worker_memory` checks.
+
+    Runtime + x as stored, as fetched and as multiplied + the sum being accumulated, the answer and
+    its copy on the way out + (PREFETCH + 1) tiles + one body being assembled + one piece. It does
+    not depend on the number of tiles, hence hardly on the block.
+    """
+    stored, computed = np.dtype(task.x_dtype).itemsize, task.result_dtype.itemsize
+    x_bytes = prod(task.x_shape) * (2 * stored + computed)
+    answer_bytes = prod(task.result_shape) * (8 + 2 * computed)
+    tile_bytes = task.tiling.bytes(np.dtype(task.dtype).itemsize)
+    piece_bytes = max(PIECE_BYTES, max(task.tile_rows, task.tile_columns) * computed)
+    return RUNTIME_BYTES + x_bytes + answer_bytes + (PREFETCH + 2) * tile_bytes + 2 * piece_bytes

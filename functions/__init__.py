@@ -1,0 +1,1 @@
+"""Lambda entry points, one folder each: `app.py` has the handler."""

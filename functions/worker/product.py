@@ -1,0 +1,181 @@
+"""One coded product: block times x, tile by tile, in bounded memory.
+
+While one tile is multiplied the next ones are being fetched. Tiles of integers are converted piece
+by piece to the dtype of the product, so that no converted copy of a tile exists. Products of pieces
+are summed in float64, so that cutting a row into tiles costs no accuracy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockstore.arrays import array_digest, decode_array
+from blockstore.errors import ArrayRefused, CorruptObject, ObjectMissing
+from blockstore.memory import PIECE_BYTES, PREFETCH
+from blockstore.runs import RunStore
+from blockstore.tasks import WorkerTask
+from blockstore.tiling import TileSpan
+from functions.worker.faults import (
+    NotFinite,
+    OutOfTime,
+    RunStopped,
+    TileMissing,
+    WrongInput,
+    WrongShape,
+)
+
+STOP_INTERVAL = 3.0  # seconds between two looks for the stop marker
+TIME_RESERVE = 2.0  # seconds kept for saying that the time is up
+
+
+@dataclass(frozen=True)
+class Product:
+    """The answer y = block x, of shape `task.result_shape`, and where the time went (seconds).
+
+    scale: rms over the block's rows of ||row|| ||x||, for one column of x.
+    """
+
+    value: NDArray[Any]
+    seconds_read: float
+    seconds_multiply: float
+    scale: float
+
+
+def multiply(store: RunStore, task: WorkerTask, time_left: Callable[[], float]) -> Product:
+    """Compute a task's product.
+
+    Parameters
+    ----------
+    time_left : seconds until the platform ends this invocation
+
+    Raises
+    ------
+    RunStopped : the stop marker of the task's attempt is there
+    OutOfTime : less than `TIME_RESERVE` is left
+    TileMissing, WrongInput, WrongShape, NotFinite : see `functions.worker.faults`
+    blockstore.errors.StoreError : x or a tile cannot be read
+    """
+    if store.stopped(task.attempt):
+        raise RunStopped(f"run {task.run} was stopped before worker {task.worker} started")
+    waiting = looked = time.monotonic()
+    reading = multiplying = squares = 0.0
+    x = _load_x(store, task)
+    total: NDArray[Any] = np.zeros((task.block_rows, x.shape[1]))
+    buffer = np.empty(_piece_entries(task), dtype=x.dtype)
+    for span, tile in _tiles(store, task):
+        ready = time.monotonic()
+        reading += ready - waiting
+        if time_left() < TIME_RESERVE:
+            raise OutOfTime(
+                "the function's time limit is near and the product is not done: give the function "
+                "more time or memory, or encode with more data blocks"
+            )
+        if ready - looked > STOP_INTERVAL:
+            looked = ready
+            if store.stopped(task.attempt):
+                raise RunStopped(f"run {task.run} was stopped while worker {task.worker} worked")
+        squares += _add_product(total, span, tile, x, buffer)
+        del tile  # or it would still be held while the next one is awaited
+        waiting = time.monotonic()
+        multiplying += waiting - ready
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = total.astype(task.result_dtype).reshape(task.result_shape)
+    if not np.isfinite(value).all():
+        raise NotFinite(
+            f"the product has NaN or Inf: the values of the matrix or of x are too large for "
+            f"{task.result_dtype}; scale them down, or encode the matrix as float64"
+        )
+    scale = float(np.sqrt(squares / task.block_rows / x.shape[1]) * np.linalg.norm(x))
+    return Product(value, reading, multiplying, scale)
+
+
+def _load_x(store: RunStore, task: WorkerTask) -> NDArray[Any]:
+    """x as (d, k) in the dtype of the product."""
+    x = store.load_x()
+    if array_digest(x) != task.x_digest:
+        raise WrongInput(
+            f"x of run {task.run} is not the vector that was dispatched (digest {array_digest(x)}, "
+            f"the task says {task.x_digest}): start a new run"
+        )
+    return np.ascontiguousarray(x.reshape(task.columns, -1), dtype=task.result_dtype)
+
+
+def _tiles(store: RunStore, task: WorkerTask) -> Iterator[tuple[TileSpan, NDArray[Any]]]:
+    """The block's tiles in order, the next `PREFETCH` of them on their way."""
+    with ThreadPoolExecutor(PREFETCH, thread_name_prefix="tiles") as pool:
+        coming: deque[Future[NDArray[Any]]] = deque()
+        submitted = 0
+        try:
+            for tile in range(task.tiling.count):
+                while submitted < task.tiling.count and len(coming) <= PREFETCH:
+                    coming.append(pool.submit(_load_tile, store, task, submitted))
+                    submitted += 1
+                yield task.tiling.span(tile), coming.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _load_tile(store: RunStore, task: WorkerTask, tile: int) -> NDArray[Any]:
+    key = task.tile_key(tile)
+    try:
+        found = decode_array(store.bucket.get(key))
+    except ObjectMissing as exc:
+        raise TileMissing(f"tile {tile} of block {task.worker} is not there: {exc}") from exc
+    except (CorruptObject, ArrayRefused) as exc:
+        raise CorruptObject(f"tile {tile} of block {task.worker}: {exc}") from exc
+    expected = task.tiling.span(tile).shape
+    if found.shape != expected or found.dtype != np.dtype(task.dtype):
+        raise WrongShape(
+            f"s3://{store.bucket.name}/{key}: {expected} {task.dtype} expected, "
+            f"found {found.shape} {found.dtype}: encode the matrix again"
+        )
+    return found
+
+
+def _piece_entries(task: WorkerTask) -> int:
+    """Entries of a converted piece: `PIECE_BYTES`, or one row or column of a tile if longer."""
+    longest = max(task.tile_rows, task.tile_columns)
+    return max(PIECE_BYTES // task.result_dtype.itemsize, longest)
+
+
+def _add_product(
+    total: NDArray[Any],
+    span: TileSpan,
+    tile: NDArray[Any],
+    x: NDArray[Any],
+    buffer: NDArray[Any],
+) -> float:
+    """total[rows] += tile x[columns], piece by piece; returns the sum of the tile's squares.
+
+    Pieces are rows of a C-ordered tile and columns of a Fortran-ordered one: contiguous either way.
+    """
+    rows, columns = tile.shape
+    by_rows = tile.flags.c_contiguous
+    length, count = (columns, rows) if by_rows else (rows, columns)
+    step = max(1, buffer.size // length)
+    squares = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, count, step):
+            last = min(first + step, count)
+            lines = tile[first:last] if by_rows else tile[:, first:last].T
+            flat = lines.reshape(-1)
+            if tile.dtype != x.dtype:
+                np.copyto(buffer[: flat.size], flat)
+                flat = buffer[: flat.size]
+            squares += float(np.dot(flat, flat))
+            piece = flat.reshape(last - first, length)
+            if by_rows:
+                part = x[span.col0 : span.col1]
+                total[span.row0 + first : span.row0 + last] += piece @ part
+            else:
+                part = x[span.col0 + first : span.col0 + last]
+                total[span.row0 : span.row1] += piece.T @ part
+    return squares

@@ -1,0 +1,60 @@
+"""What a worker leaves in the store besides the product: figures, or a typed error record."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from typing import Any
+
+from blockstore.answers import AnswerMetadata
+from blockstore.records import ErrorRecord
+from blockstore.runs import RunStore
+from blockstore.tasks import WorkerTask
+from functions.worker import log
+from functions.worker.faults import WorkerError, is_fatal
+from functions.worker.product import Product
+
+MAX_MESSAGE = 1000
+
+
+def metadata(task: WorkerTask, product: Product, cold: bool, seconds: float) -> AnswerMetadata:
+    """The answer's metadata: what was multiplied, and where time and memory went."""
+    return AnswerMetadata(
+        x_digest=task.x_digest,
+        encoding=task.encoding,
+        attempt=task.attempt,
+        cold=cold,
+        seconds_read=product.seconds_read,
+        seconds_multiply=product.seconds_multiply,
+        seconds_total=seconds,
+        peak_memory=peak_memory(),
+        scale=product.scale,
+    )
+
+
+def peak_memory() -> int:
+    """Largest resident set of this process so far, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def failure(store: RunStore, task: WorkerTask, exc: Exception) -> dict[str, Any]:
+    """Write the error record of `exc` and return the handler's answer.
+
+    Raises `exc` again if it is none of the errors a worker knows.
+    """
+    kind, message = type(exc).__name__, str(exc)[:MAX_MESSAGE]
+    known = isinstance(exc, WorkerError) or type(exc).__module__ == "blockstore.errors"
+    record = ErrorRecord(
+        worker=task.worker,
+        attempt=task.attempt,
+        type=kind,
+        message=message,
+        where="product",
+        fatal=is_fatal(exc),
+    )
+    log.line("failed", task, type=kind, message=message, fatal=record.fatal)
+    store.put_error(record)
+    if not known and not isinstance(exc, MemoryError | OSError):
+        raise exc
+    return {"state": "failed", "error": {"type": kind, "message": message}}

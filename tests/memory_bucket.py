@@ -1,0 +1,95 @@
+"""A bucket in memory with the methods of `blockstore.bucket.Bucket`, for fast tests of the layers
+above it. It can hold objects that appear later on a clock, and fail at the n-th request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import md5
+
+from blockstore.bucket import ObjectInfo
+from blockstore.errors import ObjectMissing
+
+
+@dataclass
+class Stored:
+    body: bytes
+    metadata: dict[str, str]
+    since: float = 0.0
+
+
+@dataclass
+class MemoryBucket:
+    name: str = "memory"
+    now: Callable[[], float] = lambda: 0.0
+    before: Callable[[str, str], None] = lambda kind, key: None  # hook: may raise
+    objects: dict[str, Stored] = field(default_factory=dict)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def _request(self, kind: str, key: str) -> None:
+        self.requests.append((kind, key))
+        self.before(kind, key)
+
+    def _visible(self, key: str) -> Stored:
+        stored = self.objects.get(key)
+        if stored is None or stored.since > self.now():
+            raise ObjectMissing(f"s3://{self.name}/{key} does not exist")
+        return stored
+
+    def get(self, key: str, *, first: int | None = None, last: int | None = None) -> bytes:
+        self._request("get", key)
+        body = self._visible(key).body
+        return body[first or 0 : None if last is None else last + 1]
+
+    def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
+        self._request("get", key)
+        stored = self._visible(key)
+        return stored.body, dict(stored.metadata)
+
+    def put(
+        self,
+        key: str,
+        body: bytes | bytearray,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        if_none_match: bool = False,
+        content_type: str | None = None,
+    ) -> bool:
+        self._request("put", key)
+        with self._lock:
+            if if_none_match and key in self.objects and self.objects[key].since <= self.now():
+                return False
+            self.objects[key] = Stored(bytes(body), dict(metadata or {}))
+            return True
+
+    def head(self, key: str) -> ObjectInfo | None:
+        self._request("head", key)
+        try:
+            self._visible(key)
+        except ObjectMissing:
+            return None
+        return self._info(key)
+
+    def _info(self, key: str) -> ObjectInfo:
+        stored = self.objects[key]
+        etag = md5(stored.body).hexdigest()
+        return ObjectInfo(key, len(stored.body), etag, datetime.fromtimestamp(stored.since, UTC))
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        self._request("list", prefix)
+        for key in sorted(self.objects):
+            late = self.objects[key].since > self.now()
+            if key.startswith(prefix) and not late and (start_after is None or key > start_after):
+                yield self._info(key)
+
+    def delete(self, keys: Iterable[str]) -> int:
+        every = list(keys)
+        for key in every:
+            self._request("delete", key)
+            self.objects.pop(key, None)
+        return len(every)
