@@ -1,0 +1,51 @@
+"""Codes by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polarcodes.code import ErasureCode
+from polarcodes.errors import InvalidCode, InvalidManifest
+from polarcodes.polar import PolarCode
+from polarcodes.uncoded import UncodedCode
+
+_CODES: dict[str, type[ErasureCode]] = {code.name: code for code in (PolarCode, UncodedCode)}
+
+CODE_NAMES = tuple(sorted(_CODES))
+"""Names that :func:`make_code` knows."""
+
+
+def make_code(
+    name: str, *, workers: int, data_blocks: int, seed: int = 0, **options: Any
+) -> ErasureCode:
+    """Make a code: ``name`` one of :data:`CODE_NAMES`, N workers, s data blocks.
+
+    Options: ``epsilon`` for ``"polar"``. The same arguments give the same code on every machine.
+    Raises :class:`~polarcodes.errors.InvalidCode`.
+
+    >>> make_code("polar", workers=64, data_blocks=48)
+    PolarCode(workers=64, data_blocks=48, seed=0)
+    """
+    if name not in _CODES:
+        raise InvalidCode(f"name must be one of {', '.join(CODE_NAMES)}, got {name!r}")
+    known = ("epsilon",) if name == PolarCode.name else ()
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise InvalidCode(
+            f"the code {name!r} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
+        )
+    return _CODES[name](workers, data_blocks, seed, **options)
+
+
+def code_from_manifest(manifest: Any) -> ErasureCode:
+    """Rebuild a code from :meth:`ErasureCode.to_manifest`, checking every field.
+
+    Raises :class:`~polarcodes.errors.InvalidManifest`.
+    """
+    name = manifest.get("name") if isinstance(manifest, dict) else None
+    if not isinstance(name, str) or name not in _CODES:
+        raise InvalidManifest(
+            f"name must be one of {', '.join(CODE_NAMES)}, got {name!r}: a newer release may have "
+            "written this code"
+        )
+    return _CODES[name].from_manifest(manifest)
