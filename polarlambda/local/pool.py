@@ -1,0 +1,159 @@
+"""The environments of one function: started when none is idle, reused warm, replaced when dead."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+from collections import deque
+from pathlib import Path
+
+from polarlambda.local.environment import Environment, Outcome
+from polarlambda.local.launcher import Launcher
+from polarlambda.local.template import REGION, FunctionConfig
+
+
+class InitFailed(Exception):
+    """An environment did not come up; ``outcome`` is what the caller of the function is told."""
+
+    def __init__(self, environment: Environment, outcome: Outcome) -> None:
+        super().__init__(outcome.error_type)
+        self.environment = environment
+        self.outcome = outcome
+
+
+class EnvironmentPool:
+    """``acquire`` and ``release`` environments. Whoever finds none idle has one started and
+    takes whichever comes first, the new one or one that another invocation gives back (as Lambda
+    does).
+    """
+
+    def __init__(
+        self,
+        function: FunctionConfig,
+        *,
+        artifact: Path,
+        runtime: Path,
+        logs: Path,
+        endpoints: dict[str, str],
+        starting: asyncio.Semaphore,
+        spawn: bool,
+    ) -> None:
+        self.function = function
+        self._artifact = artifact
+        self._logs = logs / function.name
+        self._logs.mkdir(parents=True, exist_ok=True)
+        self._endpoints = endpoints
+        self._starting = (
+            starting  # shared by all pools: more starts at a time than cores help nobody
+        )
+        self._launcher = Launcher(
+            [artifact, runtime],
+            math.ceil(function.memory / 1769),  # 1,769 MB buy one vCPU
+            self._logs / "zygote.log",
+            spawn=spawn,
+        )
+        self._idle: list[Environment] = []
+        self._waiting: deque[asyncio.Future[Environment]] = deque()
+        self._started = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Import what the environments will share."""
+        await self._launcher.start()
+
+    async def close(self) -> None:
+        """End every environment."""
+        for task in self._tasks:
+            task.cancel()
+        await self._launcher.close()
+
+    async def acquire(self) -> Environment:
+        """An initialised environment; raises InitFailed."""
+        while self._idle:
+            environment = self._idle.pop()  # the last one used: its caches are the warmest
+            if environment.alive:
+                return environment
+        turn: asyncio.Future[Environment] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._start_one()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.release(turn.result())
+            raise
+
+    def release(self, environment: Environment) -> None:
+        """Give back an environment; a dead one is forgotten."""
+        if not environment.alive:
+            return
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(environment)
+                return
+        self._idle.append(environment)
+
+    async def warm(self, count: int) -> None:
+        """Have ``count`` environments idle (provisioned concurrency); raises InitFailed."""
+        taken: list[Environment] = []
+        try:
+            missing = count - len(self._idle)
+            taken = list(await asyncio.gather(*(self._fresh() for _ in range(missing))))
+        finally:
+            for environment in taken:
+                self.release(environment)
+
+    def _start_one(self) -> None:
+        async def start() -> None:
+            try:
+                self.release(await self._fresh())
+            except InitFailed as error:
+                while self._waiting:
+                    turn = self._waiting.popleft()
+                    if not turn.done():
+                        turn.set_exception(error)
+                        return
+
+        task = asyncio.get_running_loop().create_task(start())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _fresh(self) -> Environment:
+        async with self._starting:
+            self._started += 1
+            number = self._started
+            environment = Environment(number, self.function, self._launcher)
+            log = self._logs / f"{number:04d}.log"
+            failed = await environment.start(self._environ(log), self._artifact, log)
+        if failed is not None:
+            raise InitFailed(environment, failed)
+        return environment
+
+    def _environ(self, log: Path) -> dict[str, str]:
+        """What a handler finds in its environment on AWS, and the endpoints of this stack."""
+        scratch = log.with_suffix(".tmp")
+        scratch.mkdir(exist_ok=True)
+        return {
+            **self.function.environment,
+            **self._endpoints,
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_EXECUTION_ENV": f"AWS_Lambda_python{sys.version_info[0]}.{sys.version_info[1]}",
+            "AWS_LAMBDA_FUNCTION_NAME": self.function.name,
+            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(self.function.memory),
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+            "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{self.function.name}",
+            "AWS_LAMBDA_LOG_STREAM_NAME": log.stem,
+            "LAMBDA_TASK_ROOT": str(self._artifact),
+            "_HANDLER": self.function.handler,
+            "LANG": "en_US.UTF-8",
+            "PATH": os.environ.get("PATH", ""),
+            "TMPDIR": str(scratch),
+            "TZ": ":UTC",
+        }
