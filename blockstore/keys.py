@@ -25,6 +25,7 @@ MAX_NAME = 100
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.+=@-]*[A-Za-z0-9_+=@-])?")
 _RUN = re.compile(r"[0-9a-hjkmnp-tv-z]{26}")
 _ENCODING = re.compile(r"[0-9a-f]{16}")
+_TILE = re.compile(r"matrices/[^/]+/coded/[^/]+/(\d{5,})/(\d{4,})\.npy")
 _RESULT = re.compile(r"runs/[^/]+/results/(\d{5,})\.npy")
 _ERROR = re.compile(r"runs/[^/]+/errors/(\d{5,})\.(\d+)\.json")
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford: no i, l, o, u; sorts like the number
@@ -88,6 +89,14 @@ def coded_prefix(name: str, encoding: str | None = None) -> str:
 
 def tile_key(name: str, encoding: str, worker: int, tile: int) -> str:
     return f"{MATRICES}{name}/coded/{encoding}/{worker:05d}/{tile:04d}.npy"
+
+
+def parse_tile_key(key: str) -> tuple[int, int]:
+    """(worker, tile) of a coded tile; ValueError if it is not the key of one."""
+    match = _TILE.fullmatch(key)
+    if match is None:
+        raise ValueError(f"{key!r} is not the key of a coded tile")
+    return int(match[1]), int(match[2])
 
 
 def validate_encoding(encoding: str) -> str:

@@ -1,0 +1,28 @@
+"""Source matrix -> coded blocks in a bucket. See `encoder.pipeline.encode`."""
+
+from __future__ import annotations
+
+from encoder.errors import (
+    EncodeError,
+    MemoryTooSmall,
+    NameTaken,
+    SourceChanged,
+    SourceRefused,
+    SpoolTooSmall,
+)
+from encoder.pipeline import encode
+from encoder.progress import EncodeProgress
+from encoder.sources import Source, open_source
+
+__all__ = [
+    "EncodeError",
+    "EncodeProgress",
+    "MemoryTooSmall",
+    "NameTaken",
+    "Source",
+    "SourceChanged",
+    "SourceRefused",
+    "SpoolTooSmall",
+    "encode",
+    "open_source",
+]

@@ -1,0 +1,105 @@
+"""How the memory given to the encoder is shared out, and what goes to disk.
+
+    memory >= reserve + buffers (N x tile, or N x chunk) + bodies in flight + pieces being read
+
+A tile of all N workers is encoded at once, because every coded row needs all data rows. If N tiles
+fit in memory they stay there (twice, if that fits too: one is uploaded while the next is encoded).
+If not, the tile is encoded in chunks that do fit, and collected in a spool file on disk, so that
+objects stay large whatever N is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockstore.tiling import RESERVE_BYTES, Tiling
+from encoder.errors import MemoryTooSmall, SpoolTooSmall
+
+MAX_THREADS = 8
+MAX_PIECE = 8 << 20
+MIN_PIECE = 64 << 10
+DISK_MARGIN = 64 << 20
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The decision.
+
+    chunk_entries : entries of each coded block encoded at a time; stages : how many tiles (of all
+    workers) are held at a time; spooled : whether they are held on disk; threads : uploads at
+    a time; piece_bytes : largest read of the source; peak_bytes : predicted peak memory.
+    """
+
+    chunk_entries: int
+    stages: int
+    spooled: bool
+    threads: int
+    piece_bytes: int
+    peak_bytes: int
+
+
+def piece_bytes(memory: int, parallel_reads: int) -> int:
+    """Largest read of the source: the reads under way take at most 1/8 of the usable memory."""
+    usable = memory - RESERVE_BYTES
+    return max(MIN_PIECE, min(MAX_PIECE, usable // 8 // _reads(parallel_reads)))
+
+
+def _reads(parallel_reads: int) -> int:
+    # Every read may hold the bytes received and the array made of them; one more is being used.
+    return 2 * parallel_reads + 1
+
+
+def _threads(tile: int, workers: int, memory: int, wanted: int | None) -> int:
+    usable = memory - RESERVE_BYTES
+    return max(1, min(wanted or MAX_THREADS, workers, usable // 4 // tile))
+
+
+def _left(tile: int, threads: int, memory: int, parallel_reads: int) -> int:
+    reads = _reads(parallel_reads) * piece_bytes(memory, parallel_reads)
+    return memory - RESERVE_BYTES - threads * tile - reads
+
+
+def fits_in_memory(tile: int, workers: int, memory: int, parallel_reads: int) -> bool:
+    """Whether N tiles of `tile` bytes fit beside the reads and the uploads."""
+    threads = _threads(tile, workers, memory, None)
+    return workers * tile <= _left(tile, threads, memory, parallel_reads)
+
+
+def plan_layout(
+    tiling: Tiling,
+    itemsize: int,
+    workers: int,
+    memory: int,
+    *,
+    parallel_reads: int = 1,
+    threads: int | None = None,
+    disk_free: int | None = None,
+) -> Layout:
+    """Share out `memory` bytes; `disk_free` is the room in the spool's folder, None for no spool.
+
+    Raises `MemoryTooSmall` or `SpoolTooSmall`, with the number needed.
+    """
+    tile = tiling.bytes(itemsize)
+    entries = tile // itemsize
+    pool = _threads(tile, workers, memory, threads)
+    piece = piece_bytes(memory, parallel_reads)
+    left = _left(tile, pool, memory, parallel_reads)
+    fixed = memory - left
+    if workers * tile <= left:
+        stages = 2 if tiling.count > 1 and 2 * workers * tile <= left else 1
+        return Layout(entries, stages, False, pool, piece, fixed + stages * workers * tile)
+    chunk = min(left // (workers * itemsize), entries)
+    if disk_free is None or chunk < 1:
+        raise MemoryTooSmall(
+            f"memory of {memory:,} bytes does not hold {workers} tiles of {tile:,} bytes: give at "
+            f"least {fixed + workers * tile:,} bytes, or allow a disk spool"
+        )
+    if disk_free < workers * tile + DISK_MARGIN:
+        raise SpoolTooSmall(
+            f"the spool's folder has {disk_free:,} bytes free, {workers} tiles of {tile:,} bytes "
+            f"need {workers * tile + DISK_MARGIN:,}: choose another folder, or give at least "
+            f"{fixed + workers * tile:,} bytes of memory"
+        )
+    roomy = disk_free >= 2 * workers * tile + DISK_MARGIN
+    stages = 2 if tiling.count > 1 and roomy else 1
+    return Layout(chunk, stages, True, pool, piece, fixed + workers * chunk * itemsize)

@@ -1,0 +1,36 @@
+"""Contiguous pieces of a two-dimensional array, in the order in which it is stored.
+
+An array of `lines` x `length` is stored line after line: rows in C order, columns in Fortran order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """Entries `start` to `stop` of lines `line0` to `line1`, the ends excluded; contiguous:
+    either whole lines or part of one."""
+
+    line0: int
+    line1: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return (self.line1 - self.line0) * (self.stop - self.start)
+
+
+def pieces(lines: int, length: int, entries: int) -> Iterator[Piece]:
+    """Cut `lines` x `length` into contiguous pieces of at most `entries` (at least 1) entries."""
+    if length <= entries:
+        step = entries // length
+        for line in range(0, lines, step):
+            yield Piece(line, min(line + step, lines), 0, length)
+        return
+    for line in range(lines):
+        for start in range(0, length, entries):
+            yield Piece(line, line + 1, start, min(start + entries, length))

@@ -1,0 +1,216 @@
+"""Encode a matrix: check all of it, then write its coded tiles, then publish the manifest.
+
+Nothing is written before pass 1 has read the whole source, and the matrix does not exist for
+readers before its manifest, which is written last. An encoding that was killed is continued by
+running it again: tiles are named by what determines their values, and those that are there are not
+written twice.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockstore import keys
+from blockstore.bucket import Bucket
+from blockstore.errors import MatrixMissing, StoreError
+from blockstore.manifest import Manifest, load_manifest, save_manifest
+from blockstore.tiling import least_memory
+from encoder.errors import MemoryTooSmall, NameTaken
+from encoder.identity import name_taken, same_matrix
+from encoder.layout import piece_bytes, plan_layout
+from encoder.planning import SpoolFolder, coded_dtype, draft_manifest, spool_folder
+from encoder.progress import Counter, Listener
+from encoder.scan import scan_source
+from encoder.sources import Source, open_source
+from encoder.tiles import TileWriter, missing_tiles
+from polarcodes import ErasureCode
+
+
+@dataclass(frozen=True)
+class Existing:
+    """The matrix that has the name now, and the ETag of its manifest."""
+
+    manifest: Manifest
+    etag: str
+
+
+def encode(
+    source: str | os.PathLike[str] | NDArray[Any],
+    bucket: Bucket,
+    name: str,
+    code: ErasureCode,
+    *,
+    memory: int = 1 << 30,
+    replace: bool = False,
+    threads: int | None = None,
+    spool: SpoolFolder = None,
+    progress: Listener | None = None,
+) -> Manifest:
+    """Encode a matrix of n rows and d columns into `code.workers` coded blocks in `bucket`.
+
+    Parameters
+    ----------
+    source : path or "s3://bucket/key" URL of an .npy file, or an array; bool, ints and floats of
+        any width, either byte order, C or Fortran order (columns are stored together then)
+    name : name of the matrix (`blockstore.keys.validate_name`)
+    code : the erasure code; its s data blocks hold ceil(n / s) rows each, zeros at the end
+    memory : bytes that the process may use in all (an array given as source not counted)
+    replace : whether a matrix of other content or code under this name is replaced; its tiles are
+        deleted once the new manifest is there
+    threads : uploads at a time, at most; the default is 8, less where memory is small
+    spool : folder for the disk spool that large N x tile need; None the system's temporary folder,
+        False none (smaller objects then)
+    progress : called with `EncodeProgress` events, from any thread, one call at a time
+
+    Returns
+    -------
+    The manifest. If the name already holds the same content in the same code, nothing but tiles
+    that are missing is written, and its manifest is returned.
+
+    Raises
+    ------
+    NameRefused, SourceRefused, NameTaken, MemoryTooSmall, SpoolTooSmall, and the store's
+    BucketMissing, AccessDenied, CredentialsMissing, ObjectMissing (the source): all before
+    anything is written. SourceChanged, NameTaken (another encoding of the name finished first),
+    StoreUnavailable, and SpoolTooSmall when the disk runs full meanwhile: nothing is published.
+
+    Cost: the source is read twice; N log2 N additions of blocks; N x tiles PUTs; peak memory as
+    `encoder.layout` says. arXiv 2309.00682, section III.
+    """
+    keys.validate_name(name)
+    if memory < least_memory(code.workers):
+        raise MemoryTooSmall(
+            f"memory must be at least {least_memory(code.workers):,} bytes for {code.workers} "
+            f"workers, got {memory:,}"
+        )
+    folder = spool_folder(spool)
+    with open_source(source, bucket.client) as opened:
+        bucket.check()
+        existing = _find_existing(bucket, name)
+        if existing is not None and not replace and existing.manifest.shape != opened.shape:
+            raise name_taken(existing.manifest, f"a matrix of shape {existing.manifest.shape}")
+        manifest = _decide(opened, name, code, existing, memory, folder, replace, progress)
+        others = _other_encodings(bucket, manifest)
+        missing = missing_tiles(bucket, manifest)
+        if missing:
+            _write(opened, bucket, code, manifest, missing, memory, threads, folder, progress)
+        return _publish(bucket, manifest, existing, others)
+
+
+def _find_existing(bucket: Bucket, name: str) -> Existing | None:
+    found = bucket.head(keys.manifest_key(name))
+    if found is None:
+        return None
+    try:
+        return Existing(load_manifest(bucket, name), found.etag)
+    except MatrixMissing:  # deleted in between
+        return None
+
+
+def _decide(
+    source: Source,
+    name: str,
+    code: ErasureCode,
+    existing: Existing | None,
+    memory: int,
+    folder: str | None,
+    replace: bool,
+    progress: Listener | None,
+) -> Manifest:
+    """Pass 1, then the manifest to publish: the existing one if it describes the same matrix."""
+    counter = Counter("scan", source.shape[0] * source.shape[1] * source.dtype.itemsize, progress)
+    scan = scan_source(source, piece_bytes(memory, source.parallel_reads), counter.add)
+    source.check_unchanged()
+    dtype = coded_dtype(source, scan, code)
+    if existing is not None:
+        if same_matrix(existing.manifest, scan.digest, code.to_manifest(), dtype.str):
+            return existing.manifest
+        if not replace:
+            same = existing.manifest.source_digest == scan.digest
+            raise name_taken(
+                existing.manifest, "this content in another code" if same else "other content"
+            )
+    return draft_manifest(source, scan, name, code, dtype=dtype, memory=memory, folder=folder)
+
+
+def _other_encodings(bucket: Bucket, manifest: Manifest) -> list[str]:
+    """Encodings of this name that are there before ours is written: old, or left by a failure."""
+    found = bucket.folders(keys.coded_prefix(manifest.name))
+    return [encoding for encoding in found if encoding != manifest.encoding]
+
+
+def _write(
+    source: Source,
+    bucket: Bucket,
+    code: ErasureCode,
+    manifest: Manifest,
+    missing: dict[int, list[int]],
+    memory: int,
+    threads: int | None,
+    folder: str | None,
+    progress: Listener | None,
+) -> None:
+    itemsize = np.dtype(manifest.dtype).itemsize
+    layout = plan_layout(
+        manifest.tiling,
+        itemsize,
+        code.workers,
+        memory,
+        parallel_reads=source.parallel_reads,
+        threads=threads,
+        disk_free=None if folder is None else shutil.disk_usage(folder).free,
+    )
+    sizes = {tile: manifest.tiling.span(tile).size * itemsize for tile in missing}
+    total = manifest.block_rows * manifest.columns * itemsize * code.workers
+    absent = sum(sizes[tile] * len(workers) for tile, workers in missing.items())
+    encoded = Counter("encode", sum(sizes.values()) * code.workers, progress)
+    uploaded = Counter("upload", total, progress)
+    uploaded.add(total - absent)
+    with TileWriter(
+        bucket, source, code, manifest, layout, folder, encoded.add, uploaded.add
+    ) as writer:
+        writer.write(missing)
+    lost = missing_tiles(bucket, manifest)
+    if lost:
+        raise StoreError(
+            f"{sum(map(len, lost.values()))} coded tiles of {manifest.name!r} vanished while it "
+            "was encoded (was it deleted or replaced meanwhile?); encode it again"
+        )
+
+
+def _publish(
+    bucket: Bucket, manifest: Manifest, existing: Existing | None, others: list[str]
+) -> Manifest:
+    """Write the manifest, unless the name changed hands since we looked; delete what it replaces.
+
+    Tiles that were there before ours belong to the matrix replaced or to encodings that can only
+    lose this race: their manifest PUT has a condition that our own PUT has made false.
+    """
+    if existing is not None and manifest is existing.manifest:
+        return manifest
+    etag = None if existing is None else existing.etag
+    if not save_manifest(bucket, manifest, replaces=etag):
+        return _lost_race(bucket, manifest)
+    for encoding in others:
+        bucket.delete_prefix(keys.coded_prefix(manifest.name, encoding))
+    return manifest
+
+
+def _lost_race(bucket: Bucket, manifest: Manifest) -> Manifest:
+    """Another manifest came first: accept it if it names the same tiles, else take ours away."""
+    try:
+        winner = load_manifest(bucket, manifest.name)
+    except MatrixMissing:
+        raise NameTaken(
+            f"matrix {manifest.name!r} was deleted while it was being replaced; encode it again"
+        ) from None
+    if winner.encoding == manifest.encoding:  # the same matrix, or our own PUT sent twice
+        return winner
+    bucket.delete_prefix(keys.coded_prefix(manifest.name, manifest.encoding))
+    raise name_taken(winner, "what another encoding wrote there meanwhile")

@@ -1,0 +1,115 @@
+"""Where the coded tiles of all workers wait between the transform and their upload."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockstore.arrays import byte_view
+from encoder.errors import SpoolTooSmall
+
+
+class Stage(ABC):
+    """Room for one tile of every worker."""
+
+    @abstractmethod
+    def buffer(self, entries: int) -> NDArray[Any]:
+        """A C-contiguous (N, entries) array to encode a chunk in; contents arbitrary."""
+
+    @abstractmethod
+    def keep(self, chunk: NDArray[Any], offset: int) -> None:
+        """Keep an encoded chunk, which begins `offset` entries into the tile."""
+
+    @abstractmethod
+    def body(self, worker: int, entries: int, header: bytes) -> bytes | bytearray:
+        """The object of a worker's tile: header, then its `entries` entries."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the room back."""
+
+
+class MemoryStage(Stage):
+    """N tiles in memory; a tile is encoded in one chunk, in place."""
+
+    def __init__(self, workers: int, entries: int, dtype: np.dtype[Any]) -> None:
+        self._workers = workers
+        self._flat: NDArray[Any] = np.empty(workers * entries, dtype)
+
+    def buffer(self, entries: int) -> NDArray[Any]:
+        """The room itself, as (N, entries)."""
+        return self._flat[: self._workers * entries].reshape(self._workers, entries)
+
+    def keep(self, chunk: NDArray[Any], offset: int) -> None:
+        """The chunk is the tile, and lies where it should."""
+        if offset:
+            raise ValueError(f"a tile in memory is one chunk, got one at offset {offset}")
+
+    def body(self, worker: int, entries: int, header: bytes) -> bytes | bytearray:
+        """One copy of the worker's row."""
+        return b"".join((header, byte_view(self.buffer(entries)[worker])))
+
+    def close(self) -> None:
+        """Drop the array."""
+        self._flat = self._flat[:0].copy()
+
+
+class SpoolStage(Stage):
+    """N tiles in a file that has no name, so that nothing of it survives the process.
+
+    `shared` is the (N x chunk) array in which chunks are encoded; stages may share it, because
+    only one tile is encoded at a time.
+    """
+
+    def __init__(self, folder: str, workers: int, entries: int, shared: NDArray[Any]) -> None:
+        self._workers = workers
+        self._tile_bytes = entries * shared.dtype.itemsize
+        self._shared = shared
+        self._folder = folder
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="polarlambda-", buffering=0)  # noqa: SIM115 (closed by `close`)
+
+    def buffer(self, entries: int) -> NDArray[Any]:
+        """The shared array, as (N, entries)."""
+        return self._shared[: self._workers * entries].reshape(self._workers, entries)
+
+    def keep(self, chunk: NDArray[Any], offset: int) -> None:
+        """Write every worker's part of the chunk at its place."""
+        start = offset * chunk.dtype.itemsize
+        for worker in range(self._workers):
+            self._write(byte_view(chunk[worker]), worker * self._tile_bytes + start)
+
+    def _write(self, view: memoryview, place: int) -> None:
+        while view:
+            try:
+                count = os.pwrite(self._file.fileno(), view, place)
+            except OSError as exc:
+                if exc.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                raise SpoolTooSmall(
+                    f"the spool's folder {self._folder} ran full: it needs "
+                    f"{self._workers * self._tile_bytes:,} bytes; free some, choose another "
+                    "folder or give more memory. What was uploaded is kept for the next attempt"
+                ) from exc
+            view, place = view[count:], place + count
+
+    def body(self, worker: int, entries: int, header: bytes) -> bytes | bytearray:
+        """Read the worker's tile back, behind its header."""
+        body = bytearray(len(header) + entries * self._shared.dtype.itemsize)
+        body[: len(header)] = header
+        view, place = memoryview(body)[len(header) :], worker * self._tile_bytes
+        while view:
+            count = os.preadv(self._file.fileno(), [view], place)
+            if count == 0:
+                raise OSError(f"the spool file in {self._folder} is shorter than what was written")
+            view, place = view[count:], place + count
+        return body
+
+    def close(self) -> None:
+        """Close the file, which frees its room."""
+        self._file.close()

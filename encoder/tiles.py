@@ -1,0 +1,148 @@
+"""Pass 2: encode the tiles that are missing and write them, uploads overlapping the next tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockstore import keys
+from blockstore.arrays import npy_header
+from blockstore.bucket import Bucket
+from blockstore.manifest import Manifest
+from blockstore.tiling import TileSpan
+from encoder.fill import BlockReader
+from encoder.layout import Layout
+from encoder.pieces import pieces
+from encoder.sources import Source
+from encoder.stages import MemoryStage, SpoolStage, Stage
+from polarcodes import ErasureCode
+
+Missing = Mapping[int, Sequence[int]]
+Count = Callable[[int], None]
+
+
+def tile_header(manifest: Manifest, span: TileSpan) -> bytes:
+    """The .npy header of a tile: tiles of Fortran tilings are in Fortran order."""
+    return npy_header(manifest.dtype, span.shape, fortran=manifest.tiling.order == "F")
+
+
+def tile_size(manifest: Manifest, tile: int) -> int:
+    """Bytes of a tile's object."""
+    span = manifest.tiling.span(tile)
+    return len(tile_header(manifest, span)) + span.size * np.dtype(manifest.dtype).itemsize
+
+
+def missing_tiles(bucket: Bucket, manifest: Manifest) -> dict[int, list[int]]:
+    """The workers whose object is not there, or not of the right size, for every tile that lacks
+    some."""
+    sizes = [tile_size(manifest, tile) for tile in range(manifest.tiling.count)]
+    there = set()
+    for info in bucket.list(keys.coded_prefix(manifest.name, manifest.encoding)):
+        try:
+            worker, tile = keys.parse_tile_key(info.key)
+        except ValueError:
+            continue
+        if tile < len(sizes) and info.size == sizes[tile]:
+            there.add((worker, tile))
+    missing = {
+        tile: [worker for worker in range(manifest.workers) if (worker, tile) not in there]
+        for tile in range(len(sizes))
+    }
+    return {tile: workers for tile, workers in missing.items() if workers}
+
+
+class TileWriter:
+    """Encodes tiles of all workers at a time and uploads those that are missing.
+
+    Memory as `layout` says. `encoded` and `uploaded` are told of the bytes of data done. A context
+    manager: leaving it stops the threads and removes the spool, whatever happened.
+    """
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        source: Source,
+        code: ErasureCode,
+        manifest: Manifest,
+        layout: Layout,
+        folder: str | None,
+        encoded: Count,
+        uploaded: Count,
+    ) -> None:
+        self._bucket = bucket
+        self._source = source
+        self._code = code
+        self._manifest = manifest
+        self._layout = layout
+        self._folder = folder
+        self._encoded = encoded
+        self._uploaded = uploaded
+        self._dtype = np.dtype(manifest.dtype)
+        self._reader = BlockReader(source, manifest.block_rows, code.slots, layout.piece_bytes)
+        self._pool = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
+        self._stages: list[Stage] = []
+
+    def __enter__(self) -> TileWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._reader.close()
+        for stage in self._stages:
+            stage.close()
+
+    def write(self, missing: Missing) -> None:
+        """Encode and upload; raises the first error of any upload, and `SourceChanged` before
+        anything of a changed source is uploaded."""
+        self._make_stages()
+        pending: list[list[Future[None]]] = [[] for _ in self._stages]
+        for turn, (tile, workers) in enumerate(missing.items()):
+            place = turn % len(self._stages)
+            for future in pending[place]:  # the tile that was here before must be gone
+                future.result()
+            self._encode(tile, self._stages[place])
+            self._source.check_unchanged()
+            pending[place] = [
+                self._pool.submit(self._upload, tile, worker, self._stages[place])
+                for worker in workers
+            ]
+        for futures in pending:
+            for future in futures:
+                future.result()
+
+    def _make_stages(self) -> None:
+        workers, layout = self._code.workers, self._layout
+        entries = self._manifest.tiling.bytes(1)
+        shared: NDArray[Any] = np.empty(
+            workers * layout.chunk_entries if layout.spooled else 0, self._dtype
+        )
+        for _ in range(layout.stages):
+            if layout.spooled:
+                if self._folder is None:
+                    raise ValueError("a spooled layout needs a folder")
+                self._stages.append(SpoolStage(self._folder, workers, entries, shared))
+            else:
+                self._stages.append(MemoryStage(workers, entries, self._dtype))
+
+    def _encode(self, tile: int, stage: Stage) -> None:
+        span = self._manifest.tiling.span(tile)
+        lines, length = span.shape if self._source.order == "C" else span.shape[::-1]
+        offset = 0
+        for chunk in pieces(lines, length, self._layout.chunk_entries):
+            buffer = stage.buffer(chunk.size)
+            self._reader.fill(buffer, span, chunk)
+            self._code.encode_inplace(buffer)
+            stage.keep(buffer, offset)
+            offset += chunk.size
+            self._encoded(buffer.nbytes)
+
+    def _upload(self, tile: int, worker: int, stage: Stage) -> None:
+        manifest = self._manifest
+        span = manifest.tiling.span(tile)
+        key = keys.tile_key(manifest.name, manifest.encoding, worker, tile)
+        self._bucket.put(key, stage.body(worker, span.size, tile_header(manifest, span)))
+        self._uploaded(span.size * self._dtype.itemsize)
