@@ -1,0 +1,129 @@
+"""Expected time of a run under a delay model, with and without coding, the load of the code
+charged.
+
+Coded: N workers with blocks of n / s rows in the dtype that holds the coded sums, done at the
+decisive arrival. Uncoded: the same N workers with the smaller blocks of n / N rows in the dtype
+that the code `uncoded` stores, done when the last one has answered. A delay is added to the task's
+own time, whatever the task.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coordinator.platform import Platform
+from coordinator.task_time import BlockWork, finish_seconds, task_time
+from polarcodes import ErasureCode, make_code
+from polarcodes.delays import DelayModel
+from polarcodes.thresholds import decoding_times
+
+SEED = 2309_00682  # fixed: two plans of the same run agree
+PAYS = 0.95  # coding must save 5 % of the time, or the plan says that it does not pay
+
+
+@dataclass(frozen=True)
+class ExpectedTime:
+    """Seconds from the first invoke to the result: mean and 95 % quantile over simulated rounds.
+
+    `load` is the rows of a coded block over those of an uncoded one, N / s, and `byte_load` the
+    same for their bytes. `task` and `uncoded_task` are undelayed tasks.
+    """
+
+    delays: str
+    rounds: int
+    load: float
+    byte_load: float
+    task: float
+    coded: float
+    coded_p95: float
+    uncoded_task: float
+    uncoded: float
+    uncoded_p95: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether coding saves at least 5 % of the expected time."""
+        return self.coded <= PAYS * self.uncoded
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that says whether coding pays."""
+        both = f"{self.coded:.2f} s with coding, {self.uncoded:.2f} s without ({self.delays})"
+        if self.pays:
+            return f"Coding pays: expected {both}."
+        return (
+            f"Coding does not pay here: expected {both}. It still survives lost workers; "
+            "for time alone use the code `uncoded`."
+        )
+
+
+def expected_time(
+    code: ErasureCode,
+    work: BlockWork,
+    source_dtype: np.dtype[Any],
+    memory_mb: int,
+    delays: DelayModel,
+    platform: Platform,
+    rounds: int = 1000,
+) -> ExpectedTime:
+    """Simulate `rounds` rounds of the coded and of the uncoded run on the same delays (fixed
+    seed)."""
+    workers, data_blocks = code.workers, code.data_blocks
+    plain = uncoded_work(work, data_blocks, workers, source_dtype)
+    extra = delays.sample(np.random.default_rng(SEED), rounds, workers)
+    start = dispatch_times(workers, platform) + extra
+    coded_task = task_time(work, memory_mb, workers, platform).seconds
+    plain_task = task_time(plain, memory_mb, workers, platform).seconds
+    coded = decoding_times(code, start + coded_task) + finish_seconds(work, data_blocks, platform)
+    uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
+    return ExpectedTime(
+        delays=delays.name,
+        rounds=rounds,
+        load=workers / data_blocks,
+        byte_load=work.block_bytes / plain.block_bytes,
+        task=coded_task,
+        coded=float(coded.mean()),
+        coded_p95=float(np.quantile(coded, 0.95)),
+        uncoded_task=plain_task,
+        uncoded=float(uncoded.mean()),
+        uncoded_p95=float(np.quantile(uncoded, 0.95)),
+    )
+
+
+def uncoded_work(
+    work: BlockWork, data_blocks: int, workers: int, source_dtype: np.dtype[Any]
+) -> BlockWork:
+    """The block of an uncoded run on as many workers: s / N of the rows, in the dtype of `uncoded`.
+
+    Coded sums of integers need a wider dtype than the integers themselves: the code pays for that
+    too. Tiles keep their size.
+    """
+    rows = max(1, -(-work.rows * data_blocks // workers))
+    plain = make_code("uncoded", workers=workers, data_blocks=workers)
+    itemsize = plain.encoded_dtype(source_dtype, *full_range(source_dtype)).itemsize
+    smaller = replace(work, rows=rows, itemsize=itemsize)
+    share = smaller.block_bytes / work.block_bytes
+    return replace(smaller, objects=max(1, math.ceil(work.objects * share)))
+
+
+def full_range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The range that a plan assumes before the data are read.
+
+    Integers may use all of their dtype. Floating-point numbers are taken to be far from the limits
+    of theirs.
+    """
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return int(limits.min), int(limits.max)
+    return (0, 1) if dtype.kind == "b" else (-1.0, 1.0)
+
+
+def dispatch_times(workers: int, platform: Platform) -> NDArray[np.float64]:
+    """(N,) seconds after the start at which worker i has been invoked."""
+    waves = np.arange(workers) // platform.invoke_threads + 1
+    return np.asarray(waves * platform.invoke_seconds, dtype=np.float64)

@@ -1,0 +1,114 @@
+"""What the platform cannot do is refused before anything is written or invoked."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from blockstore.memory import PREFETCH, RUNTIME_BYTES, worker_memory
+from blockstore.tasks import WorkerTask
+from coordinator.platform import MB, Platform
+from coordinator.refusals import PlanRefused
+from coordinator.task_time import BlockWork, task_time
+
+MOST_WORKERS = 1 << 14
+
+
+def check_fits(
+    task: WorkerTask, work: BlockWork, memory_mb: int, timeout: float, platform: Platform
+) -> None:
+    """Raise PlanRefused unless settings, event, memory and time of a worker are within limits."""
+    low, high = platform.memory_min_mb, platform.memory_max_mb
+    if not low <= memory_mb <= high:
+        nearest = min(max(memory_mb, low), high)
+        raise PlanRefused(
+            "worker_memory_mb", memory_mb, nearest, f"Lambda has {low} to {high:,} MB"
+        )
+    most = platform.timeout_max
+    if not 1 <= timeout <= most:
+        allowed = min(max(timeout, 1.0), most)
+        raise PlanRefused("worker_timeout", timeout, allowed, f"Lambda has 1 to {most:g} s")
+    event, limit = event_bytes(task), platform.event_max_bytes
+    if event > limit:
+        raise PlanRefused("event", event, limit, "more bytes than an asynchronous event may have")
+    _check_memory(task, memory_mb, platform)
+    _check_time(work, task.workers, memory_mb, timeout, platform)
+
+
+def check_coordinator(
+    work: BlockWork, workers: int, data_blocks: int, memory_mb: int, platform: Platform
+) -> None:
+    """Raise PlanRefused unless a coordinator function of `memory_mb` can hold a whole run.
+
+    It holds every answer, and while decoding three arrays of the size of the result in float64.
+    """
+    answers = workers * work.answer_bytes
+    decoding = 3 * data_blocks * work.rows * work.k * 8
+    needed = math.ceil((RUNTIME_BYTES + work.x_bytes + answers + decoding) / MB)
+    if needed <= memory_mb:
+        return
+    reason = f"the coordinator needs {needed:,} MB for {workers} answers and their decoding"
+    if needed <= platform.memory_max_mb:
+        raise PlanRefused("coordinator_memory_mb", memory_mb, needed, reason)
+    per_column = (needed * MB - RUNTIME_BYTES) / work.k
+    columns = int((platform.memory_max_mb * MB - RUNTIME_BYTES) / per_column)
+    reason += f", Lambda has at most {platform.memory_max_mb:,} MB (or run it with on='local')"
+    raise PlanRefused("columns of x", work.k, columns or None, reason)
+
+
+def event_bytes(task: WorkerTask) -> int:
+    """Bytes of the event that invokes a worker."""
+    return len(json.dumps(task.to_event()).encode())
+
+
+def _check_memory(task: WorkerTask, memory_mb: int, platform: Platform) -> None:
+    needed = math.ceil(worker_memory(task) / MB)
+    if needed <= memory_mb:
+        return
+    reason = f"a worker needs {needed:,} MB for x, its answer and its tiles"
+    if needed <= platform.memory_max_mb:
+        raise PlanRefused("worker_memory_mb", memory_mb, needed, reason)
+    reason += f", Lambda has at most {platform.memory_max_mb:,} MB"
+    limit = platform.memory_max_mb * MB
+    columns = _most_columns(task, limit)
+    if columns:
+        raise PlanRefused("columns of x", task.x_shape[1], columns, reason)
+    entries = task.tile_rows * task.tile_columns
+    bare = replace(task, x_shape=(task.columns,), tile_rows=1, tile_columns=1)
+    room = (limit - worker_memory(bare)) // ((PREFETCH + 2) * np.dtype(task.dtype).itemsize)
+    if room > 0:
+        raise PlanRefused("entries of a tile", entries, room, reason)
+    raise PlanRefused("matrix columns", task.columns, None, reason)
+
+
+def _most_columns(task: WorkerTask, limit: int) -> int:
+    """The largest k with which a worker fits in `limit` bytes, 0 if even one column does not."""
+    low, high = 0, task.x_shape[1] if len(task.x_shape) == 2 else 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = worker_memory(replace(task, x_shape=(task.columns, middle))) <= limit
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _check_time(
+    work: BlockWork, workers: int, memory_mb: int, timeout: float, platform: Platform
+) -> None:
+    seconds = task_time(work, memory_mb, workers, platform).seconds
+    if seconds <= timeout:
+        return
+    reason = f"a block takes about {seconds:,.0f} s"
+    if seconds <= platform.timeout_max:
+        raise PlanRefused("worker_timeout", timeout, math.ceil(seconds), reason)
+    reason += f", Lambda has at most {platform.timeout_max:g} s"
+    more = workers
+    while more < MOST_WORKERS:
+        more *= 2
+        rows = -(-work.rows * workers // more)
+        smaller = replace(work, rows=rows, objects=max(1, -(-work.objects * rows // work.rows)))
+        if task_time(smaller, memory_mb, more, platform).seconds <= platform.timeout_max:
+            raise PlanRefused("workers", workers, more, reason)
+    raise PlanRefused("columns of x", work.k, None, f"{reason}, with any number of workers")

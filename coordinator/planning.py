@@ -1,0 +1,26 @@
+"""Planning, in one import: choose a code, plan an encoding, plan a product, refuse what cannot
+work."""
+
+from __future__ import annotations
+
+from coordinator.choose import CodeChoice, choose_code
+from coordinator.encoding_plan import EncodingPlan, plan_encoding
+from coordinator.expected_time import ExpectedTime
+from coordinator.platform import Platform
+from coordinator.prices import Prices, load_prices
+from coordinator.refusals import PlanRefused
+from coordinator.run_plan import RunPlan, plan_multiply
+
+__all__ = [
+    "CodeChoice",
+    "EncodingPlan",
+    "ExpectedTime",
+    "PlanRefused",
+    "Platform",
+    "Prices",
+    "RunPlan",
+    "choose_code",
+    "load_prices",
+    "plan_encoding",
+    "plan_multiply",
+]

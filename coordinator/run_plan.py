@@ -1,0 +1,246 @@
+"""What one product will need, cost and take, before anything is written or invoked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from blockstore.arrays import check_dtype
+from blockstore.errors import ArrayRefused
+from blockstore.manifest import Manifest
+from blockstore.memory import worker_memory
+from blockstore.tasks import WorkerTask
+from coordinator.cost import Cost, Usage, cost
+from coordinator.expected_time import SEED, ExpectedTime, expected_time
+from coordinator.fits import check_coordinator, check_fits, event_bytes
+from coordinator.machine import PUBLISH_INTERVAL
+from coordinator.pace import FASTEST
+from coordinator.platform import Platform
+from coordinator.prices import Prices, load_prices
+from coordinator.refusals import PlanRefused
+from coordinator.storage import LIST_PAGE, Stored, stored
+from coordinator.task_time import BlockWork
+from polarcodes import code_from_manifest
+from polarcodes.delays import DelayModel, make_delays
+from polarcodes.thresholds import arrivals_needed
+
+ORDERS = 1_000
+STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
+MB_PER_GB = 1_024
+PLANNED_RUN = "0" * 26
+PLANNED_DIGEST = "sha256:" + "0" * 64
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """Every figure of a planned product. Sizes in bytes (memory settings in MB), times in seconds,
+    cost in dollars.
+
+    `arrivals_mean`, `arrivals_p99`: answers that decode when workers answer in random order.
+    `worker_memory`: predicted peak of a worker. `run_cost`: one product; `encode_cost` (once) and
+    `storage_month` are those of the matrix.
+    """
+
+    matrix: str
+    shape: tuple[int, int]
+    x_shape: tuple[int, ...]
+    code: str
+    workers: int
+    data_blocks: int
+    block_rows: int
+    block_dtype: str
+    compute_dtype: str
+    tile_rows: int
+    tile_columns: int
+    stored: Stored
+    worker_memory: int
+    worker_memory_mb: int
+    worker_timeout: float
+    event_bytes: int
+    arrivals_mean: float
+    arrivals_p99: int
+    usage: Usage
+    run_cost: Cost
+    encode_cost: Cost
+    storage_month: Cost
+    time: ExpectedTime
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON of every figure; no NaN."""
+        figures: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("stored", "usage", "run_cost", "encode_cost", "storage_month", "time")
+        }
+        figures |= {
+            "shape": list(self.shape),
+            "x_shape": list(self.x_shape),
+            "notes": list(self.notes),
+            **asdict(self.stored),
+            "usage": self.usage.to_json(),
+            "run_cost": self.run_cost.to_json(),
+            "encode_cost": self.encode_cost.to_json(),
+            "storage_month": self.storage_month.to_json(),
+            "expected_time": {**asdict(self.time), "pays": self.time.pays},
+        }
+        return figures
+
+
+def plan_multiply(
+    manifest: Manifest,
+    x_shape: tuple[int, ...],
+    x_dtype: np.dtype[Any] | str = "float64",
+    *,
+    worker_memory_mb: int = 1_769,
+    worker_timeout: float = 300.0,
+    on: Literal["local", "lambda"] = "local",
+    coordinator_memory_mb: int = 2_048,
+    prices: Prices | None = None,
+    delays: DelayModel | None = None,
+    platform: Platform | None = None,
+) -> RunPlan:
+    """Plan `A @ x` on an encoded matrix. Reads nothing, writes nothing, invokes nothing.
+
+    Parameters: `x_shape` (d,) or (d, k); `worker_memory_mb` and `worker_timeout` (seconds) of the
+    deployed worker function; `on` "lambda" bills a coordinator function of `coordinator_memory_mb`.
+    Default delays: `lambda-rare-tail`. Raises PlanRefused for a wrong x, or for what cannot fit,
+    naming the number to change. Cost: 0.1 s at N = 64, 1 s at N = 1024.
+    """
+    platform = platform or Platform()
+    prices = prices or load_prices()
+    delays = delays if delays is not None else make_delays("lambda-rare-tail")
+    task = planned_task(manifest, x_shape, x_dtype)
+    work = block_work(task)
+    check_fits(task, work, worker_memory_mb, worker_timeout, platform)
+    if on == "lambda":
+        check_coordinator(
+            work, manifest.workers, manifest.data_blocks, coordinator_memory_mb, platform
+        )
+    code = code_from_manifest(manifest.code)
+    time = expected_time(
+        code, work, np.dtype(manifest.source_dtype), worker_memory_mb, delays, platform
+    )
+    arrivals = arrivals_needed(code, np.random.default_rng(SEED), ORDERS)
+    usage = _worker_usage(work, manifest.workers, time, delays.mean, worker_memory_mb)
+    usage += _coordinator_usage(manifest.workers, time)
+    if on == "lambda":
+        seconds = time.coded * coordinator_memory_mb / MB_PER_GB
+        usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
+    kept = stored(manifest)
+    return RunPlan(
+        matrix=manifest.name,
+        shape=manifest.shape,
+        x_shape=task.x_shape,
+        code=code.name,
+        workers=manifest.workers,
+        data_blocks=manifest.data_blocks,
+        block_rows=manifest.block_rows,
+        block_dtype=str(np.dtype(manifest.dtype)),
+        compute_dtype=str(task.result_dtype),
+        tile_rows=manifest.tiling.tile_rows,
+        tile_columns=manifest.tiling.tile_columns,
+        stored=kept,
+        worker_memory=worker_memory(task),
+        worker_memory_mb=worker_memory_mb,
+        worker_timeout=worker_timeout,
+        event_bytes=event_bytes(task),
+        arrivals_mean=float(arrivals.mean()),
+        arrivals_p99=int(np.quantile(arrivals, 0.99, method="higher")),
+        usage=usage,
+        run_cost=cost(usage, prices),
+        encode_cost=cost(kept.encode_usage, prices),
+        storage_month=kept.month(prices),
+        time=time,
+        notes=tuple(_notes(manifest.workers, time, delays, worker_timeout, platform)),
+    )
+
+
+def planned_task(
+    manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any] | str
+) -> WorkerTask:
+    """The task of a worker in a run with this x, its run and digest being placeholders.
+
+    Raises PlanRefused when x does not fit the matrix.
+    """
+    shape = tuple(int(size) for size in x_shape)
+    if len(shape) not in (1, 2) or shape[0] != manifest.columns or min(shape) < 1:
+        raise PlanRefused(
+            "x",
+            shape,
+            (manifest.columns, *shape[1:2]),
+            f"its shape must be ({manifest.columns},) or ({manifest.columns}, k), k >= 1, for a "
+            f"matrix of shape {manifest.shape}",
+        )
+    try:
+        dtype = check_dtype(np.dtype(x_dtype))
+    except (ArrayRefused, TypeError) as error:
+        raise PlanRefused("x", str(x_dtype), None, str(error)) from error
+    return WorkerTask.of(
+        manifest,
+        run=PLANNED_RUN,
+        attempt=0,
+        worker=manifest.workers - 1,
+        x_shape=shape,
+        x_dtype=dtype.newbyteorder("<").str,
+        x_digest=PLANNED_DIGEST,
+    )
+
+
+def block_work(task: WorkerTask) -> BlockWork:
+    """The work of one worker for the time model."""
+    return BlockWork(
+        rows=task.block_rows,
+        columns=task.columns,
+        itemsize=np.dtype(task.dtype).itemsize,
+        objects=task.tiling.count,
+        k=math.prod(task.x_shape[1:]),
+        compute_itemsize=task.result_dtype.itemsize,
+    )
+
+
+def _worker_usage(
+    work: BlockWork, workers: int, time: ExpectedTime, mean_delay: float, memory_mb: int
+) -> Usage:
+    """All N workers run to their end: late ones are billed too, and delays are taken as billed."""
+    checks = 1 + int(time.task // STOP_CHECK_SECONDS)
+    return Usage(
+        puts=workers,
+        gets=workers * (work.objects + 1),
+        lists=workers * checks,
+        invokes=workers,
+        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
+    )
+
+
+def _coordinator_usage(workers: int, time: ExpectedTime) -> Usage:
+    """run.json (twice: asked, decisive set), x, stop marker, result, report (json, html), status;
+    estimates.
+
+    Listings are counted at their usual pace far from the decisive answer.
+    """
+    published = min(workers, int(time.coded / PUBLISH_INTERVAL))
+    pages = 1 + workers // LIST_PAGE
+    listings = math.ceil(time.coded / (4 * FASTEST))
+    return Usage(puts=8 + 2 * published, gets=workers + 2, lists=listings * pages)
+
+
+def _notes(
+    workers: int, time: ExpectedTime, delays: DelayModel, timeout: float, platform: Platform
+) -> Iterator[str]:
+    yield time.verdict
+    if workers > platform.concurrency:
+        yield (
+            f"workers = {workers} is more than an account's default concurrency of "
+            f"{platform.concurrency:,}: ask AWS for more, or some workers start late."
+        )
+    late = delays.quantile(0.999) + time.task
+    if late > timeout:
+        yield (
+            f"One worker in 1,000 needs {late:.0f} s or more: with worker_timeout = {timeout:g} s "
+            "it counts as lost."
+        )

@@ -1,0 +1,50 @@
+"""Objects, bytes and dollars of a coded matrix in S3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockstore.manifest import Manifest
+from coordinator.cost import Cost, Usage, cost
+from coordinator.prices import Prices
+
+HEADER_BYTES = 128  # of an .npy file
+LIST_PAGE = 1_000
+GB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A coded matrix in S3; sizes in bytes. `tile_bytes` is the largest object."""
+
+    block_bytes: int
+    tile_bytes: int
+    objects_per_worker: int
+    objects: int
+    storage_bytes: int
+
+    @property
+    def encode_usage(self) -> Usage:
+        """Requests of one encoding: look for the manifest and for tiles to reuse, write tiles and
+        manifest."""
+        return Usage(puts=self.objects + 1, gets=1, lists=1 + self.objects // LIST_PAGE)
+
+    def month(self, prices: Prices) -> Cost:
+        """Storage of one month."""
+        return cost(Usage(storage_gb_months=self.storage_bytes / GB), prices)
+
+
+def stored(manifest: Manifest) -> Stored:
+    """What lies in S3 once the matrix that `manifest` describes is encoded."""
+    tiling, itemsize = manifest.tiling, np.dtype(manifest.dtype).itemsize
+    block = tiling.rows * tiling.columns * itemsize
+    objects = manifest.workers * tiling.count
+    return Stored(
+        block_bytes=block,
+        tile_bytes=tiling.bytes(itemsize) + HEADER_BYTES,
+        objects_per_worker=tiling.count,
+        objects=objects,
+        storage_bytes=manifest.workers * block + objects * HEADER_BYTES,
+    )
