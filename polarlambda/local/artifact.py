@@ -11,6 +11,7 @@ one version of Python), so the artifact is built for it; ``Runtime`` of the temp
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from typing import Literal
 from polarlambda.local.errors import BuildFailed, LocalStackError
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+_LOG = logging.getLogger("polarlambda.local")
 Build = Literal["absent", "stale", "always"]
 # what the Lambda runtime has on its path besides the function: its own client, and boto3
 _RUNTIME_MODULES = (
@@ -38,12 +40,16 @@ def cache_folder(root: Path) -> Path:
     return root / ".aws-sam" / "local" / f"python{PYTHON}"
 
 
-def provide(root: Path, logical_id: str, build: Build = "absent") -> Path:
+def provide(root: Path, logical_id: str, build: Build = "absent", runtime: str = "") -> Path:
     """The artifact of ``logical_id``, built now if it has to be; raises BuildFailed."""
     artifact = cache_folder(root) / logical_id
     with _locked(artifact.with_suffix(".lock")):
         wanted = build == "always" or not artifact.is_dir()
         if wanted or (build == "stale" and stale_files(root, artifact)):
+            _LOG.info(
+                "building %s for Python %s, which runs it here (%s on AWS)",
+                *(logical_id, PYTHON, runtime or "another"),
+            )
             _make(root, logical_id, artifact)
     return artifact
 

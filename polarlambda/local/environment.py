@@ -8,6 +8,7 @@ import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from polarlambda.local.launcher import Launcher, Process
 from polarlambda.local.runtime_api import Call, RuntimeApi
@@ -75,9 +76,7 @@ class Environment:
         )
         self._pid = await process.started
         initialised = self._api.initialised
-        await asyncio.wait(
-            {initialised, process.ended}, timeout=INIT_LIMIT, return_when=asyncio.FIRST_COMPLETED
-        )
+        await _first(initialised, process.ended, timeout=INIT_LIMIT)
         self.init_ms = (time.monotonic() - started) * 1000
         self._note_memory()
         if initialised.done() and initialised.result() is None:
@@ -97,11 +96,7 @@ class Environment:
         ended = self._process.ended
         try:
             while not answer.done() and not ended.done() and (left := deadline - loop.time()) > 0:
-                await asyncio.wait(
-                    {answer, ended},
-                    timeout=min(left, _WATCH_INTERVAL),
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
+                await _first(answer, ended, timeout=min(left, _WATCH_INTERVAL))
                 if self._note_memory() > self._function.memory << 20:
                     return await self._out_of_memory(call)
             if answer.done():
@@ -145,6 +140,11 @@ class Environment:
                 if line.startswith("VmHWM:"):
                     self.peak_memory = max(self.peak_memory, int(line.split()[1]) << 10)
         return self.peak_memory
+
+
+async def _first(*futures: asyncio.Future[Any], timeout: float) -> None:
+    """Wait until one of ``futures`` is done."""
+    await asyncio.wait(futures, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _exit_message(status: int) -> str:

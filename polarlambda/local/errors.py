@@ -1,17 +1,21 @@
 """What can go wrong with the local stack itself; every message is one line that says what to do."""
 
+# ruff: noqa: N818 (the names say what happened)
+
 from __future__ import annotations
 
-
-class LocalStackError(Exception):
-    """The local stack cannot start or cannot answer (platform error, exit code 4)."""
+from polarlambda.errors import BadInput, PlatformError
 
 
-class OptionRefused(LocalStackError, ValueError):
-    """An option makes no sense; nothing has been started (bad input, exit code 2)."""
+class LocalStackError(PlatformError):
+    """The local stack cannot start or cannot answer."""
 
 
-class TemplateRefused(LocalStackError):
+class OptionRefused(LocalStackError, BadInput):
+    """An option makes no sense; nothing has been started."""
+
+
+class TemplateRefused(LocalStackError, BadInput):
     """template.yaml is missing, or says something that the local stack does not understand."""
 
 

@@ -42,7 +42,7 @@ class Response:
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class _BadRequest(Exception):
+class _BadRequestError(Exception):
     pass
 
 
@@ -87,7 +87,7 @@ async def _exchange(
         return False
     try:
         request = await _read_request(head, reader, writer)
-    except (_BadRequest, ValueError) as error:
+    except (_BadRequestError, ValueError) as error:
         await _write(writer, Response(400, str(error).encode()), keep_alive=False)
         return False
     if request is None:
@@ -105,7 +105,7 @@ async def _read_request(
     try:
         method, target, _version = first.split(" ")
     except ValueError:
-        raise _BadRequest(f"not an HTTP request line: {first!r}") from None
+        raise _BadRequestError(f"not an HTTP request line: {first!r}") from None
     headers = {}
     for line in lines:
         name, _, value = line.partition(":")

@@ -112,7 +112,8 @@ def _parse(body: bytes, kind: str) -> Any:
         raise ApiError(
             413,
             "RequestTooLargeException",
-            f"Request must be smaller than {SYNCHRONOUS_LIMIT} bytes for the InvokeFunction operation",
+            f"Request must be smaller than {SYNCHRONOUS_LIMIT} bytes "
+            "for the InvokeFunction operation",
         )
     if kind == "Event" and len(body) > ASYNCHRONOUS_LIMIT:
         raise ApiError(

@@ -15,7 +15,7 @@ from polarlambda.local.chaos import Chaos, Fate
 from polarlambda.local.concurrency import Concurrency
 from polarlambda.local.environment import Environment, Outcome, failure
 from polarlambda.local.journal import Invocation, Journal, billed_ms
-from polarlambda.local.pool import EnvironmentPool, InitFailed
+from polarlambda.local.pool import EnvironmentPool, InitError
 from polarlambda.local.runtime_api import Call
 
 LOG_TAIL = 4096  # bytes of log that an answer may carry
@@ -131,15 +131,14 @@ class Invoker:
         self._running += 1
         self._quiet.clear()
         try:
-            try:
-                environment = await job.pool.acquire()
-            except InitFailed as error:
-                timing = _Timing(error.environment, cold=True, started=time.time())
-                return self._finish(job, error.outcome, timing)
+            environment = await job.pool.acquire()
             try:
                 return await self._run_in(environment, job)
             finally:
                 job.pool.release(environment)
+        except InitError as error:
+            timing = _Timing(error.environment, cold=True, started=time.time())
+            return self._finish(job, error.outcome, timing)
         finally:
             self._concurrency.release(job.pool.function.name)
             self._running -= 1

@@ -14,7 +14,7 @@ from polarlambda.local.launcher import Launcher
 from polarlambda.local.template import REGION, FunctionConfig
 
 
-class InitFailed(Exception):
+class InitError(Exception):
     """An environment did not come up; ``outcome`` is what the caller of the function is told."""
 
     def __init__(self, environment: Environment, outcome: Outcome) -> None:
@@ -70,7 +70,7 @@ class EnvironmentPool:
         await self._launcher.close()
 
     async def acquire(self) -> Environment:
-        """An initialised environment; raises InitFailed."""
+        """An initialised environment; raises InitError."""
         while self._idle:
             environment = self._idle.pop()  # the last one used: its caches are the warmest
             if environment.alive:
@@ -97,7 +97,7 @@ class EnvironmentPool:
         self._idle.append(environment)
 
     async def warm(self, count: int) -> None:
-        """Have ``count`` environments idle (provisioned concurrency); raises InitFailed."""
+        """Have ``count`` environments idle (provisioned concurrency); raises InitError."""
         taken: list[Environment] = []
         try:
             missing = count - len(self._idle)
@@ -110,7 +110,7 @@ class EnvironmentPool:
         async def start() -> None:
             try:
                 self.release(await self._fresh())
-            except InitFailed as error:
+            except InitError as error:
                 while self._waiting:
                     turn = self._waiting.popleft()
                     if not turn.done():
@@ -129,7 +129,7 @@ class EnvironmentPool:
             log = self._logs / f"{number:04d}.log"
             failed = await environment.start(self._environ(log), self._artifact, log)
         if failed is not None:
-            raise InitFailed(environment, failed)
+            raise InitError(environment, failed)
         return environment
 
     def _environ(self, log: Path) -> dict[str, str]:

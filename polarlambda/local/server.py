@@ -41,6 +41,11 @@ class ServerProcess:
                 start_new_session=True,
             )
 
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
     def ready(self) -> dict[str, Any]:
         """Wait for its first line; raises LocalStackError with the reason when it ends instead."""
         assert self._process.stdout is not None

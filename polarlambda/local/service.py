@@ -26,7 +26,7 @@ from polarlambda.local.errors import LocalStackError, OptionRefused
 from polarlambda.local.invoke_api import InvokeApi
 from polarlambda.local.invoker import Invoker
 from polarlambda.local.journal import Journal
-from polarlambda.local.pool import EnvironmentPool, InitFailed
+from polarlambda.local.pool import EnvironmentPool, InitError
 from polarlambda.local.template import FunctionConfig
 
 ADMIN = "/_local/"
@@ -124,7 +124,7 @@ class Service:
             if action == "chaos":
                 self._invoker.chaos = Chaos(ChaosSettings(**options))
                 return http.json_response(200, {})
-        except (OptionRefused, InitFailed) as error:
+        except (OptionRefused, InitError) as error:
             return http.json_response(400, {"message": str(error)})
         return http.json_response(404, {"message": f"no such action: {action}"})
 

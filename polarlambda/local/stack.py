@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from polarlambda.local.artifact import PYTHON, Build, link_runtime, provide, stale_files
+from polarlambda.local.artifact import Build, link_runtime, provide, stale_files
 from polarlambda.local.chaos import Chaos, ChaosSettings
 from polarlambda.local.errors import LocalStackError, OptionRefused
 from polarlambda.local.journal import Invocation, read_journal
@@ -94,6 +94,12 @@ class LocalStack:
     def bucket(self) -> str:
         """Name of the template's (first) bucket."""
         return next(iter(self._template.buckets.values()))
+
+    @property
+    def running(self) -> bool:
+        """Whether both servers are up."""
+        servers = (self._storage, self._service)
+        return all(server is not None and server.running for server in servers)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -185,7 +191,10 @@ class LocalStack:
 
     def _start(self) -> None:
         root = self._template_path.resolve().parent
-        artifacts = {key: str(provide(root, key, self._build)) for key in self.functions}
+        artifacts = {
+            key: str(provide(root, key, self._build, function.runtime))
+            for key, function in self.functions.items()
+        }
         self._warn(root, artifacts)
         with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
             self.endpoint_s3 = f"http://localhost:{listening.getsockname()[1]}"
@@ -225,11 +234,6 @@ class LocalStack:
                     "the artifact of %s is older than the sources (%s%s): the old code runs until "
                     "you build again (--build)",
                     *(logical_id, changed[0], more),
-                )
-            runtime = self.functions[logical_id].runtime
-            if runtime not in ("", f"python{PYTHON}"):
-                _LOG.info(
-                    "%s: built for and run on Python %s, %s on AWS", logical_id, PYTHON, runtime
                 )
 
     def _admin(self, action: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The process from which a function's environments are forked. Run as a script, never imported.
+"""The process from which a function's environments are forked. Run as a script, on the standard
+library alone.
 
     python -I -S zygote.py '{"path": [...], "preload": true, "control": 5}'
 
@@ -164,14 +165,14 @@ class Zygote:
                 self.send({"ended": number, "status": os.waitstatus_to_exitcode(status)})
 
 
-def die_with_parent(parent: int) -> None:
-    """SIGKILL for this process when its parent ends (Linux; elsewhere it ends at its next
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+    """Signal ``number`` for this process when its parent ends (Linux; elsewhere it ends at its next
     Runtime API call).
     """
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, number)  # 1 = PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(70)
 
@@ -189,7 +190,7 @@ def become_environment(command: dict[str, object]) -> None:
         time.tzset()
         os.chdir(str(command["task"]))
         sys.argv = ["bootstrap", str(command["handler"])]
-        from awslambdaric.__main__ import main as bootstrap
+        from awslambdaric.__main__ import main as bootstrap  # type: ignore[import-untyped]
 
         bootstrap(sys.argv)
     except SystemExit as end:
