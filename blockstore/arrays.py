@@ -50,6 +50,7 @@ class ArrayHeader:
 
     @property
     def data_bytes(self) -> int:
+        """Bytes of the entries, header not counted."""
         return prod(self.shape) * self.dtype.itemsize
 
 

@@ -41,6 +41,7 @@ class Fields:
         return expected
 
     def integer(self, name: str, *, low: int = 0, high: int | None = None) -> int:
+        """An int (not a bool) of at least `low`, at most `high`."""
         value = self._get(name)
         if type(value) is not int or value < low or (high is not None and value > high):
             raise self.fail(
@@ -49,48 +50,57 @@ class Fields:
         return value
 
     def number(self, name: str) -> float:
+        """A number, as a float."""
         value = self._get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(name, "a number")
         return float(value)
 
     def number_or_none(self, name: str) -> float | None:
+        """A number or null."""
         return None if self._get(name) is None else self.number(name)
 
     def boolean(self, name: str) -> bool:
+        """true or false."""
         value = self._get(name)
         if not isinstance(value, bool):
             raise self.fail(name, "true or false")
         return value
 
     def text(self, name: str) -> str:
+        """A string."""
         value = self._get(name)
         if not isinstance(value, str):
             raise self.fail(name, "text")
         return value
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
+        """One of the `allowed` strings."""
         value = self._get(name)
         if value not in allowed:
             raise self.fail(name, "one of " + ", ".join(allowed))
         return str(value)
 
     def object(self, name: str) -> dict[str, Any]:
+        """An object."""
         value = self._get(name)
         if not isinstance(value, dict):
             raise self.fail(name, "a JSON object")
         return value
 
     def integers(self, name: str, *, low: int = 0) -> tuple[int, ...]:
+        """A list of ints of at least `low`, as a tuple."""
         value = self._get(name)
         if not isinstance(value, list) or not all(type(n) is int and n >= low for n in value):
             raise self.fail(name, f"a list of ints of at least {low}")
         return tuple(value)
 
     def integers_or_none(self, name: str) -> tuple[int, ...] | None:
+        """A list of ints or null."""
         return None if self._get(name) is None else self.integers(name)
 
     def object_or_none(self, name: str) -> dict[str, Any] | None:
+        """An object or null."""
         return None if self._get(name) is None else self.object(name)
 
 

@@ -52,6 +52,7 @@ def status(exc: ClientError) -> int:
 
 
 def code(exc: ClientError) -> str:
+    """S3's name for what went wrong, empty if it gave none (a HEAD has no body)."""
     return str(exc.response.get("Error", {}).get("Code", ""))
 
 
@@ -62,10 +63,12 @@ def is_condition_failed(exc: ClientError, if_match: str | None) -> bool:
 
 
 def is_conflict(exc: ClientError) -> bool:
+    """True if another write to the key was under way: 409, worth trying again."""
     return code(exc) in ("ConditionalRequestConflict", "OperationAborted") or status(exc) == 409
 
 
 def bucket_missing(bucket: str) -> str:
+    """What to say of a bucket that is not there."""
     return (
         f"bucket {bucket!r} does not exist (or not in this region): check the name, "
         "or deploy the stack that makes it"

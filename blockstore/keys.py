@@ -75,10 +75,12 @@ def _suggest_name(name: object) -> str:
 
 
 def matrix_prefix(name: str) -> str:
+    """Prefix of everything of a matrix."""
     return f"{MATRICES}{name}/"
 
 
 def manifest_key(name: str) -> str:
+    """Key of a matrix's manifest."""
     return f"{MATRICES}{name}/manifest.json"
 
 
@@ -88,6 +90,7 @@ def coded_prefix(name: str, encoding: str | None = None) -> str:
 
 
 def tile_key(name: str, encoding: str, worker: int, tile: int) -> str:
+    """Key of one tile of one worker's coded block."""
     return f"{MATRICES}{name}/coded/{encoding}/{worker:05d}/{tile:04d}.npy"
 
 
@@ -138,22 +141,27 @@ def is_run(name: str) -> bool:
 
 
 def run_prefix(run: str) -> str:
+    """Prefix of everything of a run."""
     return f"{RUNS}{run}/"
 
 
 def run_key(run: str) -> str:
+    """Key of what was asked."""
     return f"{RUNS}{run}/run.json"
 
 
 def x_key(run: str) -> str:
+    """Key of the vector or matrix to multiply by."""
     return f"{RUNS}{run}/x.npy"
 
 
 def results_prefix(run: str) -> str:
+    """Prefix of the workers' answers."""
     return f"{RUNS}{run}/results/"
 
 
 def result_key(run: str, worker: int) -> str:
+    """Key of a worker's answer."""
     return f"{RUNS}{run}/results/{worker:05d}.npy"
 
 
@@ -166,10 +174,12 @@ def parse_result_key(key: str) -> int:
 
 
 def errors_prefix(run: str) -> str:
+    """Prefix of the workers' error records."""
     return f"{RUNS}{run}/errors/"
 
 
 def error_key(run: str, worker: int, attempt: int) -> str:
+    """Key of the error record of a worker's attempt."""
     return f"{RUNS}{run}/errors/{worker:05d}.{attempt}.json"
 
 
@@ -182,22 +192,27 @@ def parse_error_key(key: str) -> tuple[int, int]:
 
 
 def stop_prefix(run: str) -> str:
+    """Prefix of the stop markers of all attempts."""
     return f"{RUNS}{run}/stop."
 
 
 def stop_key(run: str, attempt: int) -> str:
+    """Key of an attempt's stop marker."""
     return f"{RUNS}{run}/stop.{attempt}"
 
 
 def status_key(run: str) -> str:
+    """Key of how far the run is."""
     return f"{RUNS}{run}/status.json"
 
 
 def estimate_key(run: str) -> str:
+    """Key of the latest published estimate."""
     return f"{RUNS}{run}/estimate.npy"
 
 
 def final_result_key(run: str) -> str:
+    """Key of the result."""
     return f"{RUNS}{run}/result.npy"
 
 

@@ -75,14 +75,17 @@ class Manifest:
 
     @property
     def workers(self) -> int:
+        """Number N of coded blocks."""
         return int(self.code["workers"])
 
     @property
     def data_blocks(self) -> int:
+        """Number s of data blocks."""
         return int(self.code["data_blocks"])
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(n, d) of the matrix."""
         return self.rows, self.columns
 
     @property
@@ -91,6 +94,7 @@ class Manifest:
         return "sha256:" + hashlib.sha256(self.to_json()).hexdigest()
 
     def to_json(self) -> bytes:
+        """The manifest as it lies in the bucket."""
         return documents.dump(
             {
                 "version": self.version,

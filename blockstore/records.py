@@ -54,6 +54,7 @@ class RunSpec:
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
+        """The record as a JSON object."""
         return asdict(self)
 
     @classmethod
@@ -156,6 +157,7 @@ class ErrorRecord:
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
+        """The record as a JSON object."""
         return asdict(self)
 
     @classmethod

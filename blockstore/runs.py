@@ -26,6 +26,7 @@ class RunStore:
         self.run = keys.validate_run(run)
 
     def save_spec(self, spec: RunSpec) -> None:
+        """Write run.json, over the one that is there."""
         self.bucket.put(keys.run_key(self.run), documents.dump(spec.to_json()), content_type=JSON)
 
     def load_spec(self) -> RunSpec:
@@ -40,11 +41,13 @@ class RunStore:
         return RunSpec.from_json(documents.parse(body, "run.json", RunRecordError))
 
     def save_x(self, x: NDArray[Any]) -> None:
+        """Write the vector or matrix to multiply by."""
         arrays.put_array(self.bucket, keys.x_key(self.run), x)
 
     def load_x(
         self, *, shape: tuple[int, ...] | None = None, dtype: DTypeLike | None = None
     ) -> NDArray[Any]:
+        """Read it back; raises `CorruptObject` if shape or dtype differ."""
         return arrays.get_array(self.bucket, keys.x_key(self.run), shape=shape, dtype=dtype)
 
     def put_result(self, worker: int, answer: NDArray[Any], metadata: Mapping[str, str]) -> bool:
@@ -80,6 +83,7 @@ class RunStore:
         return self.bucket.delete(keys.result_key(self.run, worker) for worker in workers)
 
     def put_error(self, record: ErrorRecord) -> None:
+        """Write the error record of a worker's attempt."""
         key = keys.error_key(self.run, record.worker, record.attempt)
         self.bucket.put(key, documents.dump(record.to_json()), content_type=JSON)
 
@@ -91,6 +95,7 @@ class RunStore:
         }
 
     def get_error(self, worker: int, attempt: int) -> ErrorRecord:
+        """Read the error record of a worker's attempt."""
         body = self.bucket.get(keys.error_key(self.run, worker, attempt))
         return ErrorRecord.from_json(documents.parse(body, "error record", RunRecordError))
 
@@ -105,17 +110,21 @@ class RunStore:
         return any(info.key == marker for info in self.bucket.list(keys.stop_prefix(self.run)))
 
     def put_status(self, status: RunStatus) -> None:
+        """Write how far the run is, over what was there."""
         body = documents.dump(status.to_json())
         self.bucket.put(keys.status_key(self.run), body, content_type=JSON)
 
     def get_status(self) -> RunStatus:
+        """How far the run is; raises `ObjectMissing` before the first status."""
         body = self.bucket.get(keys.status_key(self.run))
         return RunStatus.from_json(documents.parse(body, "status.json", RunRecordError))
 
     def put_estimate(self, estimate: NDArray[Any]) -> None:
+        """Publish an estimate, over the one that is there."""
         arrays.put_array(self.bucket, keys.estimate_key(self.run), estimate)
 
     def get_estimate(self) -> NDArray[Any]:
+        """The latest published estimate; raises `ObjectMissing` if there is none."""
         return arrays.get_array(self.bucket, keys.estimate_key(self.run))
 
     def put_final(self, result: NDArray[Any]) -> str:
@@ -125,6 +134,7 @@ class RunStore:
         return key
 
     def get_final(self) -> NDArray[Any]:
+        """The result; raises `ObjectMissing` if there is none yet."""
         return arrays.get_array(self.bucket, keys.final_result_key(self.run))
 
     def put_report(self, report: Mapping[str, Any] | str) -> str:
@@ -138,6 +148,7 @@ class RunStore:
         return key
 
     def get_report(self) -> dict[str, Any]:
+        """The report; raises `ObjectMissing` if there is none yet."""
         body = self.bucket.get(keys.report_key(self.run, "json"))
         report = documents.parse(body, "report.json", RunRecordError)
         if not isinstance(report, dict):

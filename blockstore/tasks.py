@@ -83,6 +83,7 @@ class WorkerTask:
 
     @property
     def tiling(self) -> Tiling:
+        """How the block is cut."""
         return Tiling(self.block_rows, self.columns, self.tile_rows, self.tile_columns)
 
     @property
@@ -92,12 +93,15 @@ class WorkerTask:
 
     @property
     def result_dtype(self) -> np.dtype[Any]:
+        """Dtype of the answer, which is the one multiplied in."""
         return compute_dtype(self.dtype, self.x_dtype)
 
     def tile_key(self, tile: int) -> str:
+        """Key of a tile of this worker's block."""
         return keys.tile_key(self.matrix, self.encoding, self.worker, tile)
 
     def to_event(self) -> dict[str, Any]:
+        """The task as the JSON object that the worker is invoked with."""
         return {
             "version": self.version,
             "run": self.run,

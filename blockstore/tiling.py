@@ -35,10 +35,12 @@ class TileSpan:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(rows, columns) of the tile."""
         return self.row1 - self.row0, self.col1 - self.col0
 
     @property
     def size(self) -> int:
+        """Number of entries."""
         return (self.row1 - self.row0) * (self.col1 - self.col0)
 
 
@@ -72,6 +74,7 @@ class Tiling:
 
     @property
     def count(self) -> int:
+        """Number of tiles."""
         down, across = self.grid
         return down * across
 
@@ -93,6 +96,7 @@ class Tiling:
         return self.tile_rows * self.tile_columns * itemsize
 
     def to_json(self) -> dict[str, Any]:
+        """The tiling as a JSON object."""
         return {
             "rows": self.rows,
             "columns": self.columns,
