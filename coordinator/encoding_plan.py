@@ -19,6 +19,8 @@ from coordinator.storage import HEADER_BYTES, Stored, stored
 from polarcodes import make_code
 from polarcodes.delays import DelayModel
 
+BUFFER_SHARE = 5 / 8  # of the memory, at least, is left to tiles beside reads and uploads
+
 
 @dataclass(frozen=True)
 class EncodingPlan:
@@ -149,7 +151,7 @@ def _figures(
         source_bytes=manifest.rows * manifest.columns * source,
         stored=kept,
         memory=memory,
-        spool_bytes=buffer if buffer > memory - RESERVE_BYTES else 0,
+        spool_bytes=buffer if buffer > BUFFER_SHARE * (memory - RESERVE_BYTES) else 0,
         upload_seconds=kept.storage_bytes / platform.client_rate,
         usage=kept.encode_usage,
         encode_cost=cost(kept.encode_usage, prices),
