@@ -34,6 +34,7 @@ class ExpectedTime:
     same for their bytes. `task` and `uncoded_task` are undelayed tasks.
     """
 
+    code: str
     delays: str
     rounds: int
     load: float
@@ -53,6 +54,10 @@ class ExpectedTime:
     @property
     def verdict(self) -> str:
         """One sentence that says whether coding pays."""
+        if self.code == "uncoded":
+            return (
+                f"No coding: every worker is needed, expected {self.coded:.2f} s ({self.delays})."
+            )
         both = f"{self.coded:.2f} s with coding, {self.uncoded:.2f} s without ({self.delays})"
         if self.pays:
             return f"Coding pays: expected {both}."
@@ -82,6 +87,7 @@ def expected_time(
     coded = decoding_times(code, start + coded_task) + finish_seconds(work, data_blocks, platform)
     uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
     return ExpectedTime(
+        code=code.name,
         delays=delays.name,
         rounds=rounds,
         load=workers / data_blocks,

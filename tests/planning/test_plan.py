@@ -61,6 +61,7 @@ def test_an_uncoded_matrix_needs_everybody_and_saves_nothing() -> None:
     run = plan_multiply(plan.manifest, (512,))
     assert run.arrivals_mean == run.arrivals_p99 == 64
     assert run.time.coded == pytest.approx(run.time.uncoded) and not run.time.pays
+    assert run.notes[0].startswith("No coding: every worker is needed")
 
 
 def test_the_plan_says_when_coding_does_not_pay() -> None:
