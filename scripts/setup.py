@@ -47,7 +47,11 @@ class Environment:
 
 MAIN = Environment(".venv", ("--editable", ".[dev]"), "requirements/host.txt", ("pyproject.toml",))
 SAM = Environment(".venv-sam", ("aws-sam-cli",), "requirements/sam.txt")
-MINISTACK = Environment(".venv-ministack", ("ministack",), "requirements/ministack.txt")
+MINISTACK = Environment(
+    ".venv-ministack",
+    ("ministack", "aws-sam-translator"),  # the second expands SAM templates
+    "requirements/ministack.txt",
+)
 
 
 def main() -> None:
