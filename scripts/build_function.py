@@ -1,4 +1,4 @@
-"""Build the artifact of one Lambda function: its sources, NumPy and boto3, and nothing else.
+"""Build the artifact of one Lambda function: its sources, NumPy and botocore, and nothing else.
 
 Called by `make build-<LogicalId>`, which `sam build` runs for every function of template.yaml and
 the local stack runs for its own interpreter:
@@ -37,11 +37,9 @@ LAYERS = ("polarcodes", "blockstore", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}
 
 # Paths inside the installed dependencies that no handler reads. f2py, the headers and the static
-# libraries serve people who compile against NumPy; boto3's data serves boto3.resource().
+# libraries serve people who compile against NumPy.
 UNUSED = (
     "bin",
-    "boto3/data",
-    "boto3/examples",
     "numpy/**/tests",
     "numpy/_core/include",
     "numpy/_core/lib",
