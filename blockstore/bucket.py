@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
 from blockstore import faults
 from blockstore.errors import (
@@ -114,6 +114,8 @@ class Bucket:
                     "bytes came: the object is shorter than its description says"
                 )
             return body, dict(response.get("Metadata", {}))
+        if isinstance(problem, ReadTimeoutError):
+            raise faults.translate(problem, "read", self.name, key) from problem
         raise CorruptObject(
             f"s3://{self.name}/{key}: the body was cut short or damaged {BODY_ATTEMPTS} times: "
             f"{problem}"
