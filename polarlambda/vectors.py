@@ -11,39 +11,23 @@ from polarlambda.errors import BadInput
 if TYPE_CHECKING:
     import numpy as np
 
+    from blockstore.manifest import Manifest
+
     Vector: TypeAlias = np.ndarray[Any, Any] | Sequence[Any] | str | os.PathLike[str]
 
 
-def read_vector(x: Vector, *, columns: int, matrix: str) -> np.ndarray[Any, Any]:
+def read_vector(x: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
     """``x`` as a native, C-contiguous array of shape (d,), (d, 1) or (d, k).
 
-    Parameters: ``x`` an array, nested lists of numbers, or the path of an .npy file; ``columns``
-    the d of the matrix called ``matrix``. bool, integers and float16/32/64 are accepted.
-    Raises `BadInput` for anything else: wrong length, no columns, NaN or Inf (the first row is
-    named), complex, object, text or structured values, a file that is not a whole .npy file.
+    ``x`` is an array, nested lists of numbers, or the path of an .npy file; d is the number of
+    columns of the matrix. bool, integers and float16/32/64 are accepted. Raises `BadInput` for a
+    file that is not a whole .npy file or lists of different lengths, `InputRefused` for a wrong
+    length, no columns, NaN or Inf, complex, object, text or structured values.
     Cost: one copy of x at most, and one pass over it.
     """
-    import numpy as np
+    from coordinator.inputs import check_x
 
-    from blockstore.arrays import check_dtype
-    from blockstore.errors import ArrayRefused
-
-    array = _load(x) if isinstance(x, str | os.PathLike) else _convert(x)
-    try:
-        check_dtype(array.dtype)
-    except ArrayRefused as error:
-        raise BadInput(f"x: {error}") from error
-    if array.ndim not in (1, 2) or array.shape[0] != columns or 0 in array.shape:
-        raise BadInput(
-            f"x has shape {array.shape}, but matrix {matrix!r} has {columns} columns: "
-            f"x must have shape ({columns},), ({columns}, 1) or ({columns}, k)"
-        )
-    finite = np.isfinite(array)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite.reshape(columns, -1).all(axis=1))[0])
-        value = array[row][~finite[row]][0] if array.ndim == 2 else array[row]
-        raise BadInput(f"x must be finite, but row {row} holds {value}")
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return check_x(_load(x) if isinstance(x, str | os.PathLike) else _convert(x), manifest)
 
 
 def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,39 +9,11 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
 
+    from polarlambda.demo.story import Moment, Story
+
     Array = np.ndarray[Any, Any]
 
 INK, CODED, UNCODED, GAP = "#1f2933", "#0b7285", "#e8590c", "#f4c9a8"
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What was known of A x at one time of a run.
-
-    ``seconds`` since the run began; ``arrivals`` answers in; ``value`` (n,) the estimate, NaN where
-    nothing is known; ``error`` its true relative error, ``bar`` the 95 % bar, both of ||A x||.
-    """
-
-    seconds: float
-    arrivals: int
-    value: Array
-    error: float
-    bar: float
-
-
-@dataclass(frozen=True)
-class Story:
-    """One run: its moments in time order, the last one exact (``finished``, seconds)."""
-
-    workers: int
-    moments: Sequence[Moment]
-    finished: float
-    dollars: float
-
-    def at(self, seconds: float) -> Moment | None:
-        """The newest moment at that time, None before the first."""
-        known = [moment for moment in self.moments if moment.seconds <= seconds]
-        return known[-1] if known else None
 
 
 def draw(
@@ -84,7 +54,7 @@ def draw(
     show(0, 0, "one of the photographs\nthat the rows come from", photograph)
     show(1, 0, "the filter x\n(64 × 64 × 3 weights)", (kernel - kernel.min()) / np.ptp(kernel))
     for column, moment in enumerate(_chosen(coded, 5), start=1):
-        exact = moment is coded.moments[-1]
+        exact = moment is coded.end
         error = "exact" if exact else f"error {moment.error:.0%}"
         title = f"{moment.seconds:.1f} s\n{moment.arrivals} answers, {error}"
         show(0, column, title, fold(moment.value), CODED)
@@ -120,7 +90,7 @@ def _greys() -> Any:
 
 def _chosen(story: Story, count: int) -> list[Moment]:
     """``count`` moments: shares of the answers that show the estimate change, and the last."""
-    last = story.moments[-1]
+    last = story.end
     wanted = [last.arrivals * share for share in (0.3, 0.6, 0.8, 0.95)][: count - 1]
     estimates = story.moments[:-1] or story.moments
     return [min(estimates, key=lambda m: abs(m.arrivals - goal)) for goal in wanted] + [last]
@@ -128,32 +98,32 @@ def _chosen(story: Story, count: int) -> list[Moment]:
 
 def _curves(axes: Axes, coded: Story, uncoded: Story) -> None:
     """Error against time of both runs; the coded one with its 95 % bar."""
-    end = uncoded.finished * 1.04
+    end = uncoded.end.seconds * 1.04
     estimates = coded.moments[:-1]
-    seconds = [m.seconds for m in estimates] + [coded.finished]
+    seconds = [m.seconds for m in estimates] + [coded.end.seconds]
     bars = [m.bar for m in estimates]
     axes.fill_between(
         seconds, 0, [*bars, bars[-1]], step="post", color=CODED, alpha=0.13, linewidth=0,
         label="coded: 95 % error bar, from the arrivals alone",
     )  # fmt: skip
     axes.plot(
-        [*seconds, coded.finished, end],
+        [*seconds, coded.end.seconds, end],
         [*(m.error for m in estimates), estimates[-1].error, 0, 0],
         drawstyle="steps-post", color=CODED, linewidth=2.4, label="coded: true error",
     )  # fmt: skip
     axes.plot(
         [*(m.seconds for m in uncoded.moments), end],
-        [*(m.error for m in uncoded.moments), uncoded.moments[-1].error],
+        [*(m.error for m in uncoded.moments), uncoded.end.error],
         drawstyle="steps-post", color=UNCODED, linewidth=2.4, label="uncoded: true error",
     )  # fmt: skip
     for story, colour, name, side in (
         (coded, CODED, "coded", "center"),
         (uncoded, UNCODED, "uncoded", "right"),
     ):
-        axes.axvline(story.finished, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.axvline(story.end.seconds, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.annotate(
-            f"{name}: exact after {story.finished:.1f} s, ${story.dollars:.4f}",
-            (story.finished, 1.56), ha=side, va="center", fontsize=12.5, color=colour,
+            f"{name}: exact after {story.end.seconds:.1f} s, ${story.result.cost or 0:.5f}",
+            (story.end.seconds, 1.56), ha=side, va="center", fontsize=12.5, color=colour,
             annotation_clip=False,
         )  # fmt: skip
     axes.set(xlim=(0, end), ylim=(0, 1.5))

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from polarlambda.errors import BadInput
 from polarlambda.vectors import read_vector
+
+MATRIX = SimpleNamespace(name="photos", columns=5)
 
 
 def read(x):
-    return read_vector(x, columns=5, matrix="photos")
+    return read_vector(x, MATRIX)
 
 
 @pytest.mark.parametrize("shape", [(5,), (5, 1), (5, 3)])
@@ -44,7 +46,7 @@ def test_a_file_is_read(tmp_path):
     ("x", "words"),
     [
         (np.zeros(4), r"shape \(4,\), but matrix 'photos' has 5 columns"),
-        (np.zeros((1, 5)), r"x must have shape \(5,\), \(5, 1\) or \(5, k\)"),
+        (np.zeros((1, 5)), r"x must have shape \(5,\) or \(5, k\)"),
         (np.zeros((5, 0)), r"shape \(5, 0\)"),
         (np.zeros((5, 1, 1)), r"shape \(5, 1, 1\)"),
         (np.float64(3), r"shape \(\)"),
@@ -57,12 +59,12 @@ def test_a_file_is_read(tmp_path):
         (np.zeros(5, np.longdouble), "extended precision"),
         (np.zeros(5, [("a", "f4")]), "structured"),
         ([[1, 2], [3], [4], [5], [6]], "rectangular"),
-        (np.array([1, 2, np.nan, np.inf, 5]), "row 2 holds nan"),
-        (np.array([[1, 2], [3, -np.inf], [1, 1], [1, 1], [1, 1]]), "row 1 holds -inf"),
+        (np.array([1, 2, np.nan, np.inf, 5]), "row 2"),
+        (np.array([[1, 2], [3, -np.inf], [1, 1], [1, 1], [1, 1]]), "row 1"),
     ],
 )
 def test_what_has_no_product_is_refused_with_the_reason(x, words):
-    with pytest.raises(BadInput, match=words) as refusal:
+    with pytest.raises(ValueError, match=words) as refusal:
         read(x)
     assert "\n" not in str(refusal.value)
 
@@ -87,11 +89,11 @@ def npy(array, **options):
 )
 def test_a_file_that_is_not_a_whole_array_is_refused(tmp_path, body, words):
     (tmp_path / "x.npy").write_bytes(body)
-    with pytest.raises(BadInput, match=words) as refusal:
+    with pytest.raises(ValueError, match=words) as refusal:
         read(tmp_path / "x.npy")
     assert str(tmp_path / "x.npy") in str(refusal.value)
 
 
 def test_a_file_that_is_not_there_is_bad_input(tmp_path):
-    with pytest.raises(BadInput, match="No such file"):
+    with pytest.raises(ValueError, match="No such file"):
         read(tmp_path / "none.npy")

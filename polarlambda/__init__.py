@@ -1,0 +1,73 @@
+"""Matrix products on AWS Lambda that do not wait for stragglers.
+
+    import polarlambda
+
+    polarlambda.encode(A, "photos")
+    with polarlambda.CodedMatrix.open("photos") as matrix:
+        result = matrix.multiply(x)
+
+Importing the package is light: what a name needs is imported when the name is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polarlambda.encoding import encode
+    from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
+    from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
+    from polarlambda.matrix import CodedMatrix
+    from polarlambda.planning import plan_matrix
+    from polarlambda.result import Arrival, Result
+    from polarlambda.runs import (
+        cancel_run,
+        delete_run,
+        list_runs,
+        resume_run,
+        show_run,
+        watch_run,
+    )
+
+_MODULES = {
+    "encoding": ("encode",),
+    "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
+    "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
+    "matrix": ("CodedMatrix",),
+    "planning": ("plan_matrix",),
+    "result": ("Arrival", "Result"),
+    "runs": ("cancel_run", "delete_run", "list_runs", "resume_run", "show_run", "watch_run"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Arrival",
+    "BadInput",
+    "CodedMatrix",
+    "PlatformError",
+    "PolarlambdaError",
+    "Result",
+    "SettingMissing",
+    "cancel_run",
+    "delete_matrix",
+    "delete_run",
+    "encode",
+    "list_matrices",
+    "list_runs",
+    "plan_matrix",
+    "resume_run",
+    "show_matrix",
+    "show_run",
+    "watch_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'polarlambda' has no attribute {name!r}")
+    return getattr(import_module(f"polarlambda.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

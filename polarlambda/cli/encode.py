@@ -1,0 +1,85 @@
+"""``polarlambda encode``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from polarlambda.cli.options import json_option, stack_option
+from polarlambda.cli.output import to_json
+from polarlambda.cli.progress import make_progress
+
+if TYPE_CHECKING:
+    from coordinator.planning import CodeChoice
+    from encoder import EncodeProgress
+
+
+@click.command()
+@click.argument("matrix")
+@click.argument("name")
+@click.option("--workers", type=int, metavar="N", help="Coded blocks, a power of two.")
+@click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
+@click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
+@click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the code's signs.")
+@click.option(
+    "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
+)
+@click.option("--replace", is_flag=True, help="Overwrite a matrix of that name.")
+@json_option
+@stack_option
+def encode(
+    matrix: str,
+    name: str,
+    workers: int | None,
+    data_blocks: int | None,
+    redundancy: float | None,
+    code: str,
+    seed: int,
+    memory: str,
+    replace: bool,
+    as_json: bool,
+    stack: str | None,
+) -> None:
+    """Encode MATRIX (an .npy file, or s3:// URL of one) under NAME.
+
+    Workers and redundancy that are not given are chosen by the expected time of a product.
+    """
+    from polarlambda.encoding import encode
+    from polarlambda.matrices import describe
+    from polarlambda.sizes import format_size
+
+    with make_progress(quiet=as_json) as progress:
+
+        def explain(choice: CodeChoice) -> None:
+            for line in choice.explanation:
+                progress.note(line)
+
+        def show(now: EncodeProgress) -> None:
+            text = f"{now.phase} {format_size(now.done)} of {format_size(now.total)}"
+            progress.update(now.done, now.total, text)
+
+        manifest = encode(
+            matrix,
+            name,
+            workers=workers,
+            data_blocks=data_blocks,
+            redundancy=redundancy,
+            code=code,
+            seed=seed,
+            memory=memory,
+            replace=replace,
+            on_choice=explain,
+            on_progress=show,
+            stack=stack,
+        )
+    shown = describe(manifest)
+    if as_json:
+        click.echo(to_json(shown))
+        return
+    click.echo(
+        f"encoded {name}: {manifest.rows} x {manifest.columns} {manifest.source_dtype.lstrip('<|')}"
+        f" in {shown['objects']} objects, {format_size(shown['stored_bytes'])} of {manifest.dtype}"
+        f" ({manifest.workers} workers, {manifest.data_blocks} data blocks)"
+    )

@@ -1,0 +1,90 @@
+"""``polarlambda multiply``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
+from polarlambda.cli.options import json_option, on_option, output_option, stack_option
+from polarlambda.cli.output import check_output, to_json, write_array
+from polarlambda.cli.progress import Progress, make_progress
+
+if TYPE_CHECKING:
+    from polarlambda.result import Arrival, Result
+
+
+@click.command()
+@click.argument("name")
+@click.argument("x", metavar="X.npy", type=click.Path(path_type=Path))
+@output_option
+@click.option(
+    "--until",
+    default="exact",
+    show_default=True,
+    metavar="CONDITION",
+    help="When it is good enough: exact, error=0.1 (relative) or seconds=5.",
+)
+@click.option("--deadline", type=float, metavar="SECONDS", help="When to give up.")
+@on_option
+@json_option
+@stack_option
+def multiply(
+    name: str,
+    x: Path,
+    output: Path | None,
+    until: str,
+    deadline: float | None,
+    on: str,
+    as_json: bool,
+    stack: str | None,
+) -> None:
+    """Multiply the encoded matrix NAME by X.npy.
+
+    Exit code 3 says that CONDITION was not reached; the best estimate is at -o then.
+    """
+    from polarlambda.matrix import CodedMatrix
+
+    check_output(output)
+    with CodedMatrix.open(name, stack=stack) as matrix, make_progress(quiet=as_json) as progress:
+        result = matrix.multiply(
+            x, until=until, deadline=deadline, on=on, on_arrival=show_arrivals(progress)
+        )
+    finish(result, output, as_json)
+
+
+def show_arrivals(progress: Progress) -> Callable[[Arrival], None]:
+    """A callback that shows every arrival, and names the run as soon as it is known."""
+    named = False
+
+    def show(arrival: Arrival) -> None:
+        nonlocal named
+        if not named:
+            progress.note(f"run {arrival.run}")
+            named = True
+        progress.update(arrival.arrivals, arrival.workers, str(arrival))
+
+    return show
+
+
+def finish(result: Result, output: Path | None, as_json: bool) -> None:
+    """Write the value, say how the run ended, and leave with its exit code."""
+    if output is not None and result.value is not None:
+        write_array(output, result.value)
+    written = output if result.value is not None else None
+    if as_json:
+        click.echo(to_json(result.to_json(value_path=str(written) if written else None)))
+    else:
+        click.echo(str(result))
+        if written is not None:
+            click.echo(f"{'product' if result.exact else 'best estimate'} in {written}")
+    if result.met:
+        sys.exit(EXIT_MET)
+    click.echo(f"polarlambda: not reached: {result.message}", err=True)
+    if result.state in ("stopped", "running"):
+        click.echo(f"go on with: polarlambda runs resume {result.run}", err=True)
+    sys.exit(EXIT_NOT_REACHED)

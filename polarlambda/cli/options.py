@@ -1,0 +1,29 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+stack_option = click.option(
+    "--stack",
+    metavar="NAME",
+    help="CloudFormation stack whose outputs name the bucket and the functions. Without it: "
+    "POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER, POLARLAMBDA_COORDINATOR.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="Y.npy",
+    help="Where to write the product, or the best estimate of it.",
+)
+on_option = click.option(
+    "--on",
+    type=click.Choice(["local", "lambda"]),
+    default="local",
+    show_default=True,
+    help="Where the coordinator runs: in this process, or as the deployed function.",
+)

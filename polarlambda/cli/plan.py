@@ -1,0 +1,142 @@
+"""``polarlambda plan``: every figure of a product before anything is written or invoked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarlambda.cli.options import json_option, stack_option
+from polarlambda.cli.output import to_json
+from polarlambda.errors import BadInput
+
+if TYPE_CHECKING:
+    from coordinator.planning import EncodingPlan, RunPlan
+
+
+@click.command()
+@click.argument("target", required=False, metavar="[NAME | MATRIX.npy]")
+@click.argument("x", required=False, metavar="[X.npy]")
+@click.option("--shape", metavar="NxD", help="Rows and columns of a matrix not yet at hand.")
+@click.option("--dtype", metavar="DTYPE", help="Its dtype, such as uint8 or float32.")
+@click.option("--workers", type=int, metavar="N", help="Coded blocks, a power of two.")
+@click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
+@click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
+@click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")
+@click.option("--memory", default="1GB", show_default=True, help="Memory of the encoder.")
+@click.option("--columns", type=int, default=1, show_default=True, help="Columns of x.")
+@click.option("--x-dtype", default="float64", show_default=True, help="Dtype of x.")
+@click.option("--delays", default="lambda-rare-tail", show_default=True, help="Delay model.")
+@click.option("--worker-memory", type=int, metavar="MB", help="Default: what is deployed.")
+@click.option("--on", type=click.Choice(["local", "lambda"]), default="local", show_default=True)
+@json_option
+@stack_option
+def plan(
+    target: str | None,
+    x: str | None,
+    shape: str | None,
+    dtype: str | None,
+    columns: int,
+    x_dtype: str,
+    delays: str,
+    worker_memory: int | None,
+    on: str,
+    as_json: bool,
+    stack: str | None,
+    **encoding_options: Any,
+) -> None:
+    """Plan a product: sizes, memory, requests, dollars, arrivals and time.
+
+    For an encoded matrix give its NAME, and X.npy if it is at hand. Before encoding, give
+    MATRIX.npy, or --shape and --dtype. Nothing is written or invoked.
+    """
+    from polarlambda.planning import plan_encoded, plan_matrix
+
+    both = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
+    if target is not None and (shape or dtype):
+        raise BadInput(f"give either {target} or --shape and --dtype, not both")
+    if target is None or _is_file(target):
+        if x is not None:
+            raise BadInput("X.npy is for an encoded matrix; before encoding give --columns")
+        encoding, run = plan_matrix(
+            target,
+            shape=_parse_shape(shape),
+            dtype=dtype,
+            x_columns=columns,
+            x_dtype=x_dtype,
+            **encoding_options,
+            **both,
+        )
+    else:
+        encoding = None
+        run = plan_encoded(target, x, x_columns=columns, x_dtype=x_dtype, **both, stack=stack)
+    if as_json:
+        before = {"encoding": encoding.to_json()} if encoding else {}
+        click.echo(to_json({**run.to_json(), **before}))
+    else:
+        _show(encoding, run)
+
+
+def _is_file(target: str) -> bool:
+    """Matrix names have no slashes and, by this rule, do not end in .npy."""
+    return "/" in target or target.endswith(".npy") or Path(target).is_file()
+
+
+def _parse_shape(shape: str | None) -> tuple[int, int] | None:
+    if shape is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+)\s*[x×,]\s*(\d+)\s*", shape)
+    if match is None:
+        raise BadInput(f"--shape must be rows x columns such as 20000x12288, got {shape!r}")
+    return int(match[1]), int(match[2])
+
+
+def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
+    """Print the plan as lines of a name and figures."""
+    from polarlambda.sizes import format_size as size
+
+    stored, usage, time = run.stored, run.usage, run.time
+
+    def line(name: str, text: str) -> None:
+        click.echo(f"{name:<16} {text}")
+
+    rows, columns = run.shape
+    x = " x ".join(str(length) for length in run.x_shape)
+    line("product", f"({rows} x {columns}) by x ({x}), computed in {run.compute_dtype}")
+    line("code", f"{run.code}, N = {run.workers} workers, s = {run.data_blocks} data blocks")
+    for reason in encoding.choice.explanation if encoding else ():
+        line("", reason)
+    line(
+        "block",
+        f"{run.block_rows} x {columns} {run.block_dtype}, {size(stored.block_bytes)}, in "
+        f"{stored.objects_per_worker} tile(s) of {run.tile_rows} x {run.tile_columns}, "
+        f"{size(stored.tile_bytes)}",
+    )
+    line(
+        "stored",
+        f"{stored.objects} objects, {size(stored.storage_bytes)}: ${run.encode_cost.total:.5f} to "
+        f"write once, ${run.storage_month.total:.5f} a month",
+    )
+    if encoding:
+        spool = f" and {size(encoding.spool_bytes)} of disk" if encoding.spool_bytes else ""
+        line("encoder", f"{size(encoding.memory)} of memory{spool}, about "
+             f"{encoding.upload_seconds:.0f} s of uploading")  # fmt: skip
+    line("worker memory", f"{size(run.worker_memory)} of {run.worker_memory_mb} MB")
+    line(
+        "requests",
+        f"{usage.invokes} invocations, S3: {usage.puts} PUT, {usage.gets} GET, {usage.lists} LIST",
+    )
+    seconds = usage.worker_gb_seconds + usage.coordinator_gb_seconds
+    date = run.run_cost.prices.date
+    line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s (prices of {date})")
+    line(
+        "arrivals needed",
+        f"{run.arrivals_mean:.1f} of {run.workers} on average, {run.arrivals_p99} at the 99th "
+        "percentile",
+    )
+    line("expected time", f"{time.coded:.2f} s with coding (95 %: {time.coded_p95:.2f} s)")
+    line("", f"{time.uncoded:.2f} s without (95 %: {time.uncoded_p95:.2f} s), under {time.delays}")
+    for note in run.notes:
+        line("note", note)

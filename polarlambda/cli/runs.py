@@ -1,0 +1,128 @@
+"""``polarlambda runs list | show | watch | resume | cancel | delete``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from polarlambda.cli.multiply import finish, show_arrivals
+from polarlambda.cli.options import json_option, on_option, output_option, stack_option
+from polarlambda.cli.output import check_output, echo_table, to_json
+from polarlambda.cli.progress import make_progress
+
+if TYPE_CHECKING:
+    from blockstore.records import RunStatus
+
+
+@click.group()
+def runs() -> None:
+    """The runs in the bucket, and what became of them."""
+
+
+@runs.command("list")
+@json_option
+@stack_option
+def list_command(as_json: bool, stack: str | None) -> None:
+    """List the runs, oldest first."""
+    from polarlambda.runs import list_runs
+
+    found = list_runs(stack=stack)
+    if as_json:
+        pairs = [
+            {"spec": spec.to_json(), "status": status.to_json() if status else None}
+            for spec, status in found
+        ]
+        click.echo(to_json(pairs))
+    elif not found:
+        click.echo("no runs: `polarlambda multiply NAME X.npy` starts one")
+    else:
+        echo_table(
+            ("RUN", "MATRIX", "STATE", "ARRIVALS", "UNTIL", "CREATED"),
+            [
+                (
+                    spec.run,
+                    spec.matrix,
+                    status.state if status else "planned",
+                    f"{status.arrivals if status else 0} of {spec.workers}",
+                    spec.until,
+                    spec.created,
+                )
+                for spec, status in found
+            ],
+        )
+
+
+@runs.command()
+@click.argument("run")
+@stack_option
+def show(run: str, stack: str | None) -> None:
+    """Show everything known of RUN, as JSON: what was asked, status, worker errors, report."""
+    from polarlambda.runs import show_run
+
+    click.echo(to_json(show_run(run, stack=stack)))
+
+
+@runs.command()
+@click.argument("run")
+@json_option
+@stack_option
+def watch(run: str, as_json: bool, stack: str | None) -> None:
+    """Follow RUN until it ends. --json prints one status a line."""
+    import json
+
+    from polarlambda.runs import watch_run
+
+    with make_progress(quiet=as_json) as progress:
+        for status in watch_run(run, stack=stack):
+            if as_json:
+                click.echo(json.dumps(status.to_json(), allow_nan=False))
+            else:
+                progress.update(status.arrivals, status.workers, describe(status))
+
+
+@runs.command()
+@click.argument("run")
+@output_option
+@on_option
+@json_option
+@stack_option
+def resume(run: str, output: Path | None, on: str, as_json: bool, stack: str | None) -> None:
+    """Go on with RUN after its coordinator died or was interrupted."""
+    from polarlambda.runs import resume_run
+
+    check_output(output)
+    with make_progress(quiet=as_json) as progress:
+        result = resume_run(run, on=on, on_arrival=show_arrivals(progress), stack=stack)
+    finish(result, output, as_json)
+
+
+@runs.command()
+@click.argument("run")
+@stack_option
+def cancel(run: str, stack: str | None) -> None:
+    """Stop RUN: workers that have not begun do not begin, and cost nothing."""
+    from polarlambda.runs import cancel_run
+
+    cancel_run(run, stack=stack)
+    click.echo(f"cancelled run {run}: its workers stop within one task")
+
+
+@runs.command()
+@click.argument("run")
+@stack_option
+def delete(run: str, stack: str | None) -> None:
+    """Delete everything of RUN."""
+    from polarlambda.runs import delete_run
+
+    count = delete_run(run, stack=stack)
+    click.echo(f"deleted run {run}: {count} object{'s' if count != 1 else ''}")
+
+
+def describe(status: RunStatus) -> str:
+    """A status in one line."""
+    error = f", error {status.error:.1%}" if status.error is not None else ""
+    bar = f" (95 %: {status.error_upper:.1%})" if status.error_upper is not None else ""
+    arrivals = f"{status.arrivals} of {status.workers} answers"
+    return f"{status.seconds:6.1f} s  {status.state}  {arrivals}{error}{bar}"

@@ -1,0 +1,72 @@
+"""Encode a matrix: choose the code, explain the choice, stream coded blocks to the bucket."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from polarlambda.connect import Place, open_bucket
+from polarlambda.sizes import parse_size
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from blockstore.manifest import Manifest
+    from coordinator.planning import CodeChoice
+    from encoder import EncodeProgress
+
+    MatrixSource: TypeAlias = np.ndarray[Any, Any] | str | os.PathLike[str]
+
+
+def encode(
+    source: MatrixSource,
+    name: str,
+    *,
+    workers: int | None = None,
+    data_blocks: int | None = None,
+    redundancy: float | None = None,
+    code: str = "polar",
+    seed: int = 0,
+    memory: int | str = "1GB",
+    replace: bool = False,
+    on_choice: Callable[[CodeChoice], None] | None = None,
+    on_progress: Callable[[EncodeProgress], None] | None = None,
+    **place: str | None,
+) -> Manifest:
+    """Encode the matrix ``source`` (n, d) under ``name``; returns its manifest.
+
+    Parameters
+    ----------
+    source : array, path of an .npy file or s3:// URL of one; any real dtype, order and endianness
+    workers : N, a power of two; data_blocks : s; redundancy : (N - s) / N instead of s. What is not
+        given is chosen by expected time; ``on_choice`` gets the choice with its explanation
+    code, seed : family and seed of the code
+    memory : most bytes the encoder may hold ("1GB", "512MiB")
+    replace : overwrite a matrix of that name that has other content
+    place : stack=, bucket=: see `polarlambda.connect.Place`
+
+    Raises, before anything is written: `BadInput`, `NameRefused`, `ArrayRefused`, `CodeError`,
+    `PlanRefused`, the encoder's refusals (`NameTaken`, NaN or Inf, ...), `StoreError`.
+    Cost: the source is read twice; N / s times its coded size is uploaded.
+    """
+    from blockstore.keys import validate_name
+    from coordinator.planning import choose_code
+    from encoder import encode as encode_blocks
+    from encoder import open_source
+    from polarcodes import make_code
+
+    validate_name(name)
+    limit = parse_size(memory)
+    bucket = open_bucket(Place(**place).settings())
+    with open_source(source, bucket.client) as opened:
+        shape, dtype = opened.shape, opened.dtype
+    choice = choose_code(
+        shape, dtype, workers=workers, data_blocks=data_blocks, redundancy=redundancy, code=code
+    )
+    built = make_code(code, workers=choice.workers, data_blocks=choice.data_blocks, seed=seed)
+    if on_choice is not None:
+        on_choice(choice)
+    return encode_blocks(
+        source, bucket, name, built, memory=limit, replace=replace, progress=on_progress
+    )

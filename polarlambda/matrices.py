@@ -1,0 +1,62 @@
+"""The encoded matrices of a bucket: list, show, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from polarlambda.connect import Place
+
+if TYPE_CHECKING:
+    from blockstore.manifest import Manifest
+
+
+def list_matrices(**place: str | None) -> list[Manifest]:
+    """Manifests of all usable matrices, by name. ``place``: see `polarlambda.connect.Place`.
+
+    Cost: a listing and one GET per matrix.
+    """
+    from blockstore.manifest import list_matrices
+
+    return list_matrices(Place(**place).open_bucket())
+
+
+def show_matrix(name: str, **place: str | None) -> Manifest:
+    """The manifest of one matrix. Raises `MatrixMissing`, `NameRefused`."""
+    from blockstore.manifest import load_manifest
+
+    return load_manifest(Place(**place).open_bucket(), name)
+
+
+def delete_matrix(name: str, **place: str | None) -> int:
+    """Delete a matrix, manifest first; returns the number of objects. Raises `MatrixMissing`."""
+    from blockstore.manifest import delete_matrix
+
+    return delete_matrix(Place(**place).open_bucket(), name)
+
+
+def describe(manifest: Manifest) -> dict[str, Any]:
+    """A manifest in the numbers that a person asks for; plain JSON."""
+    import numpy as np
+
+    tiles = manifest.tiling.count
+    block_bytes = manifest.block_rows * manifest.columns * np.dtype(manifest.dtype).itemsize
+    return {
+        "name": manifest.name,
+        "shape": list(manifest.shape),
+        "source_dtype": manifest.source_dtype,
+        "dtype": manifest.dtype,
+        "code": manifest.code["name"],
+        "workers": manifest.workers,
+        "data_blocks": manifest.data_blocks,
+        "block_rows": manifest.block_rows,
+        "block_bytes": block_bytes,
+        "tiles_per_block": tiles,
+        "tile_rows": manifest.tiling.tile_rows,
+        "tile_columns": manifest.tiling.tile_columns,
+        "objects": manifest.workers * tiles + 1,
+        "stored_bytes": manifest.workers * block_bytes,
+        "created": manifest.created,
+        "encoding": manifest.encoding,
+        "source": manifest.source,
+        "source_digest": manifest.source_digest,
+    }

@@ -1,0 +1,185 @@
+"""An encoded matrix: plan a product, or compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
+from polarlambda.errors import BadInput
+from polarlambda.product import Listeners, run_deployed, run_here
+from polarlambda.settings import Settings
+from polarlambda.vectors import read_vector
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from blockstore.bucket import Bucket
+    from blockstore.manifest import Manifest
+    from coordinator.events import Event
+    from coordinator.planning import RunPlan
+    from polarcodes import ErasureCode
+    from polarlambda.result import Arrival, Result
+    from polarlambda.vectors import Vector
+
+    On = Literal["local", "lambda"]
+
+
+class CodedMatrix:
+    """A matrix A (n, d) whose coded blocks are in a bucket. Open it by name:
+
+    with CodedMatrix.open("photos") as matrix:
+        result = matrix.multiply(x)
+    """
+
+    def __init__(self, manifest: Manifest, bucket: Bucket, settings: Settings) -> None:
+        self.manifest = manifest
+        self._bucket = bucket
+        self._settings = settings
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        *,
+        stack: str | None = None,
+        bucket: str | None = None,
+        worker: str | None = None,
+        coordinator: str | None = None,
+    ) -> CodedMatrix:
+        """Read the manifest of ``name``.
+
+        The bucket and the functions are the ones given, those of a CloudFormation stack, or those
+        in the environment (`polarlambda.settings`). Raises `NameRefused`, `SettingMissing`,
+        `MatrixMissing`, `StoreError`. Cost: two requests.
+        """
+        from blockstore.keys import validate_name
+        from blockstore.manifest import load_manifest
+
+        validate_name(name)
+        settings = Place(stack, bucket, worker, coordinator).settings()
+        opened = open_bucket(settings, pool=64)
+        return cls(load_manifest(opened, name), opened, settings)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._bucket.client.close()
+
+    def __enter__(self) -> CodedMatrix:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"CodedMatrix({self.manifest.name!r}, shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d) of the matrix that was encoded."""
+        return self.manifest.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """dtype of the matrix that was encoded."""
+        import numpy as np
+
+        return np.dtype(self.manifest.source_dtype)
+
+    @property
+    def code(self) -> ErasureCode:
+        """The erasure code, rebuilt from the manifest."""
+        from polarcodes import code_from_manifest
+
+        return code_from_manifest(self.manifest.code)
+
+    def plan(
+        self,
+        x: Vector | None = None,
+        *,
+        x_columns: int = 1,
+        x_dtype: str = "float64",
+        delays: str = "lambda-rare-tail",
+        worker_memory_mb: int | None = None,
+        on: On = "local",
+    ) -> RunPlan:
+        """What a product with ``x``, or with one of ``x_columns`` columns, will need and cost.
+
+        Memory and time limit are those of the deployed worker when the settings name one. Writes
+        nothing, invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to change).
+        """
+        from coordinator.planning import plan_multiply
+        from polarcodes.delays import make_delays
+
+        shape: tuple[int, ...] = (self.shape[1], x_columns)
+        if x is not None:
+            array = read_vector(x, self.manifest)
+            shape, x_dtype = array.shape, array.dtype.str
+        limits = DEPLOYED
+        if self._settings.worker:
+            limits = worker_limits(function_client(), self._settings.worker)
+        return plan_multiply(
+            self.manifest,
+            shape,
+            x_dtype,
+            worker_memory_mb=worker_memory_mb or limits.memory_mb,
+            worker_timeout=limits.timeout,
+            on=on,
+            delays=make_delays(delays),
+        )
+
+    def multiply(
+        self,
+        x: Vector,
+        *,
+        until: str = "exact",
+        deadline: float | None = None,
+        on: On = "local",
+        on_arrival: Callable[[Arrival], None] | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Result:
+        """Compute A x on the worker function.
+
+        Parameters
+        ----------
+        x : (d,), (d, 1) or (d, k) array or nested lists, or the path of an .npy file; bool, any
+            integer, float16/32/64; finite
+        until : "exact", "error=0.1" (predicted relative rms error) or "seconds=5"
+        deadline : seconds after which the best estimate is returned; default: the worker's time
+            limit plus 30 s after the last invocation
+        on : "local" runs the coordinator in this process, "lambda" in the deployed function
+        on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
+            another one (on="lambda")
+        on_event : called with the coordinator's typed events (`coordinator.events`); on="local"
+
+        Returns a `Result`; its value is (n,) for x of shape (d,), else (n, k).
+
+        Raises, before anything is written or invoked: `BadInput`, `InputRefused`, `UntilRefused`,
+        `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C with on="local" ends
+        the run as "stopped" and returns its estimate: workers that have not begun do not begin, and
+        `resume_run` can go on with it.
+        """
+        from coordinator.inputs import check_deadline
+        from coordinator.until import parse_until
+
+        array = read_vector(x, self.manifest)
+        parse_until(until)
+        check_deadline(deadline)
+        if on not in ("local", "lambda"):
+            raise BadInput(f'on must be "local" or "lambda", got {on!r}')
+        run = run_here if on == "local" else run_deployed
+        return run(
+            self.manifest,
+            self._bucket,
+            self._settings,
+            array,
+            until=until,
+            deadline=deadline,
+            listeners=Listeners(on_arrival, on_event),
+        )
