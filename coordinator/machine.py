@@ -2,7 +2,7 @@
 
 No clock, no network, no randomness: the same code runs in the command, in the coordinator
 function, in simulations and in the fault tests. The rules, in the order in which they are checked
-after every signal:
+after an arrival and at every tick:
 
 1. The verified answers are decodable: stop the workers, keep the set, decode.
 2. `until` is met by the estimate (error=X, seconds=T): end with the estimate.
@@ -55,12 +55,23 @@ SAME_ERROR = 3  # workers with the same fatal error, and no answer, end the run
 class Code(Protocol):
     """What the machine needs of an erasure code (polarcodes.ErasureCode)."""
 
-    workers: int
-    data_blocks: int
+    @property
+    def workers(self) -> int:
+        """N."""
+        ...
 
-    def decodable(self, S: Iterable[int]) -> bool: ...
+    @property
+    def data_blocks(self) -> int:
+        """s."""
+        ...
 
-    def predicted_error(self, m: int) -> float: ...
+    def decodable(self, S: Iterable[int]) -> bool:
+        """The answers of S determine the product."""
+        ...
+
+    def predicted_error(self, m: int) -> float:
+        """Relative rms error of the estimate from m answers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -160,8 +171,8 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
             return _start(state, at)
         case Arrived(at=at, workers=workers):
             state = _take_in(state, at, workers)
-        case Failed():
-            state = _note_failure(state, signal)
+        case Failed():  # judged at the next Tick, together with all that one listing shows
+            return _note_failure(state, signal), ()
         case Invoked(at=at, workers=workers, attempt=attempt):
             accepted = {
                 w: replace(state.tasks[w], status="running", invoked=at)
@@ -257,9 +268,7 @@ def _note_failure(state: State, failed: Failed) -> State:
     if task.status == "answered" or stale:
         return state
     failure = f"{failed.kind}: {failed.message}" if failed.message else failed.kind
-    changed = replace(
-        task, status="failed", fatal=failed.fatal, kind=failed.kind, failure=failure
-    )
+    changed = replace(task, status="failed", fatal=failed.fatal, kind=failed.kind, failure=failure)
     return _with_tasks(state, {failed.worker: changed})
 
 

@@ -1,7 +1,8 @@
 """How long the coordinator sleeps between two listings: 50 ms to 2 s.
 
-Far from the decisive answer the pause grows with the time since the last news, so that a long
-wait costs few LIST requests; near it the pause is short, so that the decisive answer is seen soon.
+The pause grows with the time since the last news, by 2-3 %, so that a long wait costs few LIST
+requests and the decisive answer is seen late by 2-3 % of a quiet wait at most. Near the decisive
+answer it begins at 50 ms, far from it at 200 ms.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def pause(state: State, at: float, listing_seconds: float = 0.0) -> float:
     quiet = max(0.0, at - state.last_news)
     missing = state.code.data_blocks - len(state.arrived)
     near = missing <= max(1, round(NEAR * state.code.workers))
-    wanted = 0.05 * quiet if near else max(4 * FASTEST, 0.1 * quiet)
+    wanted = 0.02 * quiet if near else max(4 * FASTEST, 0.03 * quiet)
     wanted = min(SLOWEST, max(FASTEST, listing_seconds, wanted))
     moment = next_wakeup(state)
     if moment is None:

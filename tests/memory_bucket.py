@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from hashlib import md5
 
 from blockstore.bucket import ObjectInfo
-from blockstore.errors import ObjectMissing
+from blockstore.errors import ObjectChanged, ObjectMissing
 
 
 @dataclass
@@ -41,9 +41,18 @@ class MemoryBucket:
             raise ObjectMissing(f"s3://{self.name}/{key} does not exist")
         return stored
 
-    def get(self, key: str, *, first: int | None = None, last: int | None = None) -> bytes:
+    def get(
+        self,
+        key: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        if_match: str | None = None,
+    ) -> bytes:
         self._request("get", key)
         body = self._visible(key).body
+        if if_match is not None and self._info(key).etag != if_match:
+            raise ObjectChanged(f"s3://{self.name}/{key} was replaced")
         return body[first or 0 : None if last is None else last + 1]
 
     def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
@@ -58,11 +67,15 @@ class MemoryBucket:
         *,
         metadata: Mapping[str, str] | None = None,
         if_none_match: bool = False,
+        if_match: str | None = None,
         content_type: str | None = None,
     ) -> bool:
         self._request("put", key)
         with self._lock:
-            if if_none_match and key in self.objects and self.objects[key].since <= self.now():
+            there = key in self.objects and self.objects[key].since <= self.now()
+            if if_none_match and there:
+                return False
+            if if_match is not None and not (there and self._info(key).etag == if_match):
                 return False
             self.objects[key] = Stored(bytes(body), dict(metadata or {}))
             return True

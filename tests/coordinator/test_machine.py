@@ -59,6 +59,9 @@ def failed(worker: int, attempt: int = 1, kind: str = "StoreUnavailable", fatal:
     return Failed(1.0, worker, attempt, kind, "text", fatal)
 
 
+TICK = Tick(1.0)
+
+
 def test_a_fresh_run_invokes_every_worker_once():
     _, actions = play(fresh(), Started(0.0))
     assert actions == [Invoke(tuple(range(N)), 1)]
@@ -131,11 +134,11 @@ def test_an_answer_after_the_timeout_still_counts():
 
 
 def test_reported_failures_are_invoked_again_only_when_the_rest_cannot_decode():
-    state, actions = play(running(), failed(0), failed(1))
+    state, actions = play(running(), failed(0), failed(1), TICK)
     assert actions == []  # six others still run, six suffice
-    state, actions = play(state, failed(2))
+    state, actions = play(state, failed(2), TICK)
     assert actions == [Invoke((0, 1, 2), 2)]
-    state, actions = play(state, failed(0), failed(0, attempt=2), failed(1, attempt=2))
+    state, actions = play(state, failed(0), failed(0, attempt=2), failed(1, attempt=2), TICK)
     assert actions == []  # the late word of attempt 1 changes nothing; two may still fail
     state, actions = play(state, failed(2, attempt=2), Arrived(3.0, (3, 4, 5, 6)))
     assert Publish() in actions and not any(isinstance(a, Invoke) for a in actions)
@@ -144,13 +147,15 @@ def test_reported_failures_are_invoked_again_only_when_the_rest_cannot_decode():
 
 
 def test_the_same_fatal_error_everywhere_ends_the_run_at_once():
-    _, actions = play(running(), *(failed(w, kind="AccessDenied", fatal=True) for w in range(3)))
+    _, actions = play(
+        running(), *(failed(w, kind="AccessDenied", fatal=True) for w in range(3)), TICK
+    )
     end = finish(actions)
     assert end.state == "failed" and "AccessDenied" in end.message
 
 
 def test_a_fatal_error_is_never_invoked_again_and_does_not_spoil_an_exact_answer():
-    state, actions = play(running(), failed(0, kind="NotFinite", fatal=True))
+    state, actions = play(running(), failed(0, kind="NotFinite", fatal=True), TICK)
     assert actions == []
     _, actions = play(state, Arrived(2.0, (1, 2, 3, 4, 5, 6)))
     assert Decode((1, 2, 3, 4, 5, 6)) in actions
@@ -159,7 +164,7 @@ def test_a_fatal_error_is_never_invoked_again_and_does_not_spoil_an_exact_answer
 def test_fatal_errors_that_make_exactness_impossible_fail_the_run_with_their_text():
     state, actions = play(running(), Arrived(0.5, (7,)))
     kinds = [failed(w, kind="NotFinite", fatal=True) for w in range(3)]
-    _, actions = play(state, *kinds)
+    _, actions = play(state, *kinds, TICK)
     assert finish(actions).state == "failed" and "NotFinite" in finish(actions).message
 
 
@@ -218,8 +223,10 @@ def test_the_pause_is_short_near_the_decisive_answer_and_never_passes_a_deadline
     far, _ = play(running(), Arrived(10.0, (0,)))
     near, _ = play(running(), Arrived(10.0, (0, 1, 2, 3, 4)))
     assert pause(near, 10.1) == FASTEST < pause(far, 10.1)
-    assert pause(far, 50.0) == SLOWEST
+    assert pause(far, 50.0) == pytest.approx(1.2)
     assert pause(far, TIMEOUT - 0.5) == pytest.approx(0.5)
+    patient = initial_state(AnySOfN(N, S), Rules(parse_until("exact"), 900.0), opened=0.0)
+    assert pause(patient, 500.0) == SLOWEST
     assert pause(near, 10.1, listing_seconds=0.8) == pytest.approx(0.8)
 
 

@@ -1,0 +1,82 @@
+"""What the parts of a coordinator share: what the run is about, and what is known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockstore.manifest import Manifest
+from blockstore.records import ErrorRecord, RunStatus
+from blockstore.runs import RunStore
+from coordinator.answers import Answers
+from coordinator.decode import Decoding
+from coordinator.estimate import ProductEstimate
+from coordinator.events import Event
+from coordinator.journal import Journal
+from coordinator.ports import Clock
+from polarcodes import ErasureCode
+
+__all__ = ["RunContext"]
+
+
+@dataclass
+class RunContext:
+    """The first fields describe the run; the others fill up while it runs.
+
+    arrived_at: time of arrival by worker, on the run's clock; phases: seconds by name.
+    """
+
+    manifest: Manifest
+    code: ErasureCode
+    store: RunStore
+    answers: Answers
+    clock: Clock
+    journal: Journal
+    on_event: Callable[[Event], None] | None = None
+    arrived_at: dict[int, float] = field(default_factory=dict)
+    errors: list[ErrorRecord] = field(default_factory=list)
+    phases: dict[str, float] = field(default_factory=dict)
+    estimate: ProductEstimate | None = None
+    decoding: Decoding | None = None
+    result_key: str | None = None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return self.clock.now() - self.journal.began
+
+    def spend(self, phase: str, seconds: float) -> None:
+        """Add to a phase's time."""
+        self.phases[phase] = self.phases.get(phase, 0.0) + seconds
+
+    def emit(self, event: type[Event], **fields: Any) -> None:
+        """Tell the caller; fields that every event has are filled in."""
+        if self.on_event is None:
+            return
+        arrivals = fields.setdefault("arrivals", len(self.answers))
+        fields.setdefault("error", self.code.predicted_error(arrivals))
+        workers = self.manifest.workers
+        self.on_event(event(t=self.elapsed, run=self.store.run, workers=workers, **fields))
+
+    def put_status(
+        self, state: str, attempt: int, message: str = "", cost: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write status.json."""
+        exact, known = state == "exact", self.estimate
+        self.store.put_status(
+            RunStatus(
+                run=self.store.run,
+                state=state,
+                arrivals=len(self.answers),
+                workers=self.manifest.workers,
+                error=0.0 if exact else known.error if known else None,
+                error_upper=0.0 if exact else known.error_upper if known else None,
+                exact=exact,
+                verified=exact and self.decoding is not None and self.decoding.verified,
+                seconds=self.elapsed,
+                attempt=max(1, attempt),
+                message=message,
+                cost=dict(cost) if cost is not None else None,
+            )
+        )

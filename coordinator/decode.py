@@ -1,0 +1,74 @@
+"""The exact product from a decisive set of answers, and the check by left-over equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coordinator.answers import Answers
+from polarcodes import ErasureCode
+
+__all__ = ["Decoding", "decode"]
+
+ROUNDING = 1000.0  # growth of rounding errors in decoding that is no contradiction (N = 4096)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """value: (n,) or (n, k), in the dtype of the answers.
+
+    verified: there were left-over equations and all of them hold; `verification` says so in words.
+    contradiction: the text of equations that do not hold, None if there are none.
+    """
+
+    value: NDArray[Any]
+    verified: bool
+    verification: str
+    contradiction: str | None
+
+
+def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Decoding:
+    """Decode A x from the answers of `decisive`, in float64, by chunks of columns.
+
+    A function of the set and its answers alone: the same bytes in any order, at any time. What m
+    answers leave over of s unknown blocks are m - s equations per column; every chunk is checked by
+    re-encoding. Where the product cancels (A x much smaller than |A| |x|), rounding in the workers'
+    own sums is no contradiction: it is allowed for by the scale that they report.
+
+    Raises `polarcodes.NotDecodable` if the set does not determine the product.
+    """
+    workers = tuple(sorted(decisive))
+    plan = code.plan(workers)
+    product = answers.empty_product()
+    rounding = ROUNDING * float(np.finfo(answers.dtype).eps) * answers.scale(workers)
+    worst, suspect, equations = 0.0, None, len(workers) - code.data_blocks
+    for first, last in answers.chunks(workers):
+        Y = answers.gather(workers, first, last)
+        X = plan.apply(Y.astype(np.float64))
+        with np.errstate(over="ignore"):
+            product[:, first:last] = X
+        if equations <= 0:
+            continue
+        residual = code.residual(workers, Y, X)
+        size = float(np.sqrt(np.mean(np.square(Y, dtype=np.float64))))
+        allowed = max(residual.tolerance, rounding / size if size else np.inf)
+        worst = max(worst, residual.relative)
+        if residual.worst > allowed and suspect is None:
+            suspect = residual.worst_worker
+    value = answers.trim(product)
+    if equations <= 0:
+        text = f"not checked: {len(workers)} answers leave no equation over"
+        return Decoding(value, False, text, None)
+    if suspect is None:
+        text = f"{equations} left-over equations per column hold (residual {worst:.1e})"
+        return Decoding(value, True, text, None)
+    text = (
+        f"{equations} left-over equations per column do not hold (residual {worst:.1e}): an answer "
+        f"is wrong, perhaps that of worker {suspect}. Nothing exact was written; encode the matrix "
+        "again, or start a new run"
+    )
+    return Decoding(value, False, text, text)

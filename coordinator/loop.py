@@ -1,0 +1,171 @@
+"""The loop around the run machine: looks into the store and tells the machine what it sees."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from blockstore.errors import StoreUnavailable
+from blockstore.records import ErrorRecord
+from coordinator import events, machine
+from coordinator.collect import Collector, Listing
+from coordinator.context import RunContext
+from coordinator.dispatch import Dispatcher
+from coordinator.pace import pause
+from coordinator.performer import Performer
+from coordinator.signals import (
+    Arrived,
+    Failed,
+    Finish,
+    Signal,
+    Started,
+    StopRequested,
+    Tick,
+    TimeLimitNear,
+)
+
+__all__ = ["DecisiveAnswerLost", "RunLoop"]
+
+LISTING_FAILURES = 5  # in a row, on top of the client's own repetitions
+HANDOVER_SECONDS = 20.0  # kept free before a time limit, to write the estimate
+
+
+class DecisiveAnswerLost(RuntimeError):
+    """An answer of the stored decisive set is no longer there: the result cannot be rebuilt."""
+
+
+class RunLoop:
+    """One coordinator's part in a run.
+
+    Parameters
+    ----------
+    state : where the run stands: fresh, or read back from what another coordinator left
+    time_left : seconds until the platform ends this process, None without such a limit
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        state: machine.State,
+        collector: Collector,
+        dispatcher: Dispatcher,
+        performer: Performer,
+        time_left: Callable[[], float] | None = None,
+    ) -> None:
+        self.state = state
+        self._context = context
+        self._collector = collector
+        self._dispatcher = dispatcher
+        self._performer = performer
+        self._time_left = time_left
+        self._queue: deque[Signal] = deque()
+        self._listing_failures = 0
+        self._listing_seconds = 0.0
+
+    def run(self) -> Finish:
+        """Carry the run to its end, or to where another coordinator has to take over.
+
+        Ctrl-C ends it as "stopped": workers that have not begun do not begin, and the estimate is
+        kept. Raises the store's errors; whatever is raised, the run can be resumed.
+        """
+        clock = self._context.clock
+        try:
+            try:
+                self._begin()
+                while self._performer.finish is None:
+                    clock.sleep(pause(self.state, clock.now(), self._listing_seconds))
+                    self._poll()
+            except KeyboardInterrupt:
+                self._tell(StopRequested(clock.now(), "stopped"))
+        finally:
+            self._dispatcher.close()
+            self._collector.close()
+        if self._performer.finish is None:
+            raise RuntimeError("the run machine did not end the run")
+        return self._performer.finish
+
+    def _begin(self) -> None:
+        context, decisive = self._context, self.state.decisive
+        if context.journal.dispatches:
+            self._take_in(self._collector.look(only=decisive))
+            lost = [w for w in decisive or () if w not in context.answers]
+            if lost:
+                raise DecisiveAnswerLost(
+                    f"run {context.store.run}: the answers of workers {lost} were decided upon and "
+                    "are gone or damaged; start a new run"
+                )
+        self._tell(Started(context.clock.now()))
+
+    def _poll(self) -> None:
+        clock = self._context.clock
+        for signal in self._dispatcher.hear():
+            if isinstance(signal, Failed):
+                self._report(signal, "invoke")
+            self._tell(signal)
+        began = clock.now()
+        try:
+            listing = self._collector.look()
+            self._listing_failures = 0
+        except StoreUnavailable:
+            self._listing_failures += 1
+            if self._listing_failures >= LISTING_FAILURES:
+                raise
+        else:
+            self._listing_seconds = clock.now() - began
+            self._context.spend("collect", self._listing_seconds)
+            if listing.stops - self._performer.stops:
+                self._tell(StopRequested(clock.now(), "cancelled"))
+            self._take_in(listing)
+        if self._time_left is not None and self._time_left() < HANDOVER_SECONDS:
+            self._tell(TimeLimitNear(clock.now()))
+        self._tell(Tick(clock.now()))
+
+    def _take_in(self, listing: Listing) -> None:
+        context, now = self._context, self._context.clock.now()
+        broken = {
+            r.worker for r in listing.failures if r.worker in listing.rejected and not r.fatal
+        }
+        if broken:  # or another attempt's answer could not be written in its place
+            self._collector.discard(broken)
+        for record in listing.failures:
+            attempt = record.attempt
+            if record.worker in listing.rejected:  # whoever wrote it, the newest attempt's is gone
+                attempt = self.state.tasks[record.worker].attempt
+            failed = Failed(now, record.worker, attempt, record.type, record.message, record.fatal)
+            self._report(failed, record.where)
+            self._tell(failed)
+        if not listing.answers:
+            return
+        for answer in listing.answers:
+            context.answers.add(answer.worker, answer.value, answer.metadata)
+            context.arrived_at.setdefault(answer.worker, now)
+            context.emit(events.Arrived, worker=answer.worker)
+        self._tell(Arrived(now, tuple(answer.worker for answer in listing.answers)))
+
+    def _report(self, failed: Failed, where: str) -> None:
+        self._context.errors.append(
+            ErrorRecord(
+                worker=failed.worker,
+                attempt=failed.attempt,
+                type=failed.kind,
+                message=failed.message,
+                where=where,
+                fatal=failed.fatal,
+            )
+        )
+        self._context.emit(
+            events.Failed,
+            worker=failed.worker,
+            attempt=failed.attempt,
+            kind=failed.kind,
+            message=failed.message,
+            fatal=failed.fatal,
+        )
+
+    def _tell(self, signal: Signal) -> None:
+        """Give the machine a signal, and do what it orders until it orders nothing more."""
+        self._queue.append(signal)
+        while self._queue:
+            self.state, actions = machine.step(self.state, self._queue.popleft())
+            for action in actions:
+                self._queue.extend(self._performer.do(action, self.state))

@@ -1,0 +1,86 @@
+"""A bucket that counts the requests made through it, for the bill in the report."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+
+from blockstore.bucket import Bucket, ObjectInfo
+
+__all__ = ["MeteredBucket"]
+
+PAGE = 1000  # keys a LIST request returns
+
+
+class MeteredBucket(Bucket):
+    """Passes everything on to `inner` and counts GETs (HEADs included), PUTs and LIST pages.
+
+    Repetitions inside the SDK are not seen; they are rare, and free when S3 answers 503.
+    """
+
+    def __init__(self, inner: Bucket) -> None:
+        self._inner = inner
+        self.name = inner.name
+        self._lock = threading.Lock()
+        self.gets = self.puts = self.lists = 0
+
+    def get(
+        self,
+        key: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        if_match: str | None = None,
+    ) -> bytes:
+        """See `Bucket.get`."""
+        self._count(gets=1)
+        return self._inner.get(key, first=first, last=last, if_match=if_match)
+
+    def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
+        """See `Bucket.get_object`."""
+        self._count(gets=1)
+        return self._inner.get_object(key)
+
+    def head(self, key: str) -> ObjectInfo | None:
+        """See `Bucket.head`."""
+        self._count(gets=1)
+        return self._inner.head(key)
+
+    def put(
+        self,
+        key: str,
+        body: bytes | bytearray,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        if_none_match: bool = False,
+        if_match: str | None = None,
+        content_type: str | None = None,
+    ) -> bool:
+        """See `Bucket.put`."""
+        self._count(puts=1)
+        return self._inner.put(
+            key,
+            body,
+            metadata=metadata,
+            if_none_match=if_none_match,
+            if_match=if_match,
+            content_type=content_type,
+        )
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        """See `Bucket.list`."""
+        for number, info in enumerate(self._inner.list(prefix, start_after=start_after)):
+            if number % PAGE == 0 and number:
+                self._count(lists=1)
+            yield info
+        self._count(lists=1)
+
+    def delete(self, keys: Iterable[str]) -> int:
+        """See `Bucket.delete`; S3 does not charge for it."""
+        return self._inner.delete(keys)
+
+    def _count(self, gets: int = 0, puts: int = 0, lists: int = 0) -> None:
+        with self._lock:
+            self.gets += gets
+            self.puts += puts
+            self.lists += lists

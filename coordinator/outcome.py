@@ -1,0 +1,67 @@
+"""What a run returns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from blockstore.records import ErrorRecord
+
+__all__ = ["Outcome"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The end of a run, or of this coordinator's part in it.
+
+    state : "exact", "estimated", "failed", "cancelled", "stopped", or "running" when the time limit
+        was near and another coordinator has to resume it
+    met : what was asked (`until`) is met
+    value : the product or its best estimate, (n,) or (n, k); None without an answer
+    exact, verified : decoded; left-over equations were there and hold (`verification` in words)
+    error, error_upper : predicted relative error of the value, rms and 95 % bound; inf without one
+    seconds : since the run began; phases : where they went, by name
+    cost : dollars, as `coordinator.cost.Cost.to_json`
+    result_key : key of the value in the bucket, None without one
+    worker_errors : what workers reported, fatal ones too
+    """
+
+    run: str
+    state: str
+    met: bool
+    value: NDArray[Any] | None
+    exact: bool
+    verified: bool
+    verification: str
+    error: float
+    error_upper: float
+    arrivals: int
+    workers: int
+    seconds: float
+    phases: dict[str, float]
+    cost: dict[str, Any] | None
+    message: str
+    result_key: str | None
+    worker_errors: tuple[ErrorRecord, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """What the coordinator function returns: everything but the array; no NaN, no infinity."""
+        return {
+            "version": 1,
+            "run": self.run,
+            "state": self.state,
+            "met": self.met,
+            "exact": self.exact,
+            "verified": self.verified,
+            "error": self.error if math.isfinite(self.error) else None,
+            "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
+            "arrivals": self.arrivals,
+            "workers": self.workers,
+            "result": self.result_key,
+            "seconds": self.seconds,
+            "cost": self.cost,
+            "message": self.message,
+        }

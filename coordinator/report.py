@@ -1,0 +1,127 @@
+"""report.json: what a run did and what it is billed for, beside what was planned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from coordinator.context import RunContext
+from coordinator.cost import Cost, Usage, cost
+from coordinator.machine import State
+from coordinator.meter import MeteredBucket
+from coordinator.prices import Prices, load_prices
+from coordinator.signals import Finish
+
+__all__ = ["Billing", "build_report", "error_curve", "run_cost"]
+
+STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
+MB_PER_GB = 1024
+
+
+@dataclass(frozen=True)
+class Billing:
+    """What turns seconds into dollars: memory of the functions in MB, prices, and the planned
+    figures (`RunPlan.to_json`), None if nobody planned. coordinator_memory_mb is 0 when the
+    coordinator does not run on Lambda."""
+
+    worker_memory_mb: int = 1769
+    worker_timeout: float = 300.0
+    coordinator_memory_mb: int = 0
+    prices: Prices = field(default_factory=load_prices)
+    planned: Mapping[str, Any] | None = None
+
+
+def run_cost(
+    context: RunContext, state: State, bucket: MeteredBucket, billing: Billing
+) -> tuple[Usage, Cost, float]:
+    """(usage, bill, bound) of the run up to now.
+
+    Workers are billed what they say they took. Of a worker that said nothing no more is known than
+    a bound: until now, or until its time-out. The usage counts that bound in full; the third value
+    is the part of the GB-seconds that is such a bound.
+    """
+    now, gigabytes = context.clock.now(), billing.worker_memory_mb / MB_PER_GB
+    said = sum(m.seconds_total for m in context.answers.metadata.values())
+    bound = sum(
+        min(now - task.invoked, billing.worker_timeout)
+        for worker, task in enumerate(state.tasks)
+        if task.invoked is not None and worker not in context.answers
+    )
+    answered, tiles = len(context.answers), context.manifest.tiling.count
+    looks = sum(
+        1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in context.answers.metadata.values()
+    )
+    on_lambda = billing.coordinator_memory_mb > 0
+    usage = Usage(
+        puts=bucket.puts + answered + len(context.errors),
+        gets=bucket.gets + answered * (tiles + 1),
+        lists=bucket.lists + looks,
+        invokes=sum(len(d.workers) for d in context.journal.dispatches) + on_lambda,
+        worker_gb_seconds=(said + bound) * gigabytes,
+        coordinator_gb_seconds=context.elapsed * billing.coordinator_memory_mb / MB_PER_GB,
+    )
+    return usage, cost(usage, billing.prices), bound * gigabytes
+
+
+def build_report(
+    context: RunContext,
+    state: State,
+    finish: Finish,
+    usage: Usage,
+    bill: Cost,
+    bound: float,
+    billing: Billing,
+) -> dict[str, Any]:
+    """Plain JSON; a figure that is not known is None."""
+    began, spec = context.journal.began, context.journal.spec
+    exact = finish.state == "exact"
+    known = context.estimate
+    return {
+        "version": 1,
+        "run": spec.run,
+        "matrix": spec.matrix,
+        "until": spec.until,
+        "state": finish.state,
+        "met": finish.met,
+        "message": finish.message,
+        "exact": exact,
+        "verified": exact and context.decoding is not None and context.decoding.verified,
+        "verification": context.decoding.verification if context.decoding else "",
+        "error": 0.0 if exact else known.error if known else None,
+        "error_upper": 0.0 if exact else _finite(known.error_upper) if known else None,
+        "arrivals": len(context.answers),
+        "workers": context.manifest.workers,
+        "data_blocks": context.manifest.data_blocks,
+        "attempts": state.attempt,
+        "seconds": context.elapsed,
+        "phases": dict(context.phases),
+        "answers": [
+            {"worker": worker, "arrived": at - began, **_figures(context, worker)}
+            for worker, at in sorted(context.arrived_at.items(), key=lambda item: item[1])
+        ],
+        "failures": [record.to_json() for record in context.errors],
+        "usage": usage.to_json(),
+        "bound_gb_seconds": bound,
+        "cost": bill.to_json(),
+        "planned": dict(billing.planned) if billing.planned is not None else None,
+    }
+
+
+def error_curve(context: RunContext) -> Sequence[tuple[float, int, float]]:
+    """(seconds, arrivals, predicted relative error) after every arrival."""
+    times = sorted(context.arrived_at.values())
+    return [
+        (at - context.journal.began, m, context.code.predicted_error(m))
+        for m, at in enumerate(times, 1)
+    ]
+
+
+def _figures(context: RunContext, worker: int) -> dict[str, Any]:
+    figures = asdict(context.answers.metadata[worker])
+    return {name: value for name, value in figures.items() if name not in ("x_digest", "encoding")}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,38 @@
+"""What an earlier coordinator left in the store, as the state of the machine."""
+
+from __future__ import annotations
+
+from blockstore import keys
+from blockstore.runs import RunStore
+from coordinator.journal import Journal
+from coordinator.machine import Task
+
+__all__ = ["restore_tasks", "stop_markers"]
+
+
+def stop_markers(store: RunStore) -> frozenset[int]:
+    """The attempts whose stop marker is in the store."""
+    prefix = keys.stop_prefix(store.run)
+    names = (info.key.removeprefix(prefix) for info in store.bucket.list(prefix))
+    return frozenset(int(name) for name in names if name.isdecimal())
+
+
+def restore_tasks(journal: Journal, stops: frozenset[int]) -> list[Task]:
+    """The newest attempt at every block.
+
+    A worker whose dispatch was completed may still be running, and is not invoked again before its
+    time-out. One whose dispatch was cut off may never have been invoked: idle. One whose attempt
+    was stopped will hardly answer: dead. Answers and error records that are in the store change
+    that when they are taken in.
+    """
+    tasks = [Task()] * journal.spec.workers
+    for dispatch in sorted(journal.dispatches, key=lambda d: d.attempt):
+        for worker in dispatch.workers:
+            if dispatch.attempt in stops:
+                task = Task("dead", dispatch.attempt, failure="the run was stopped")
+            elif dispatch.complete:
+                task = Task("running", dispatch.attempt, invoked=dispatch.at)
+            else:
+                task = Task("idle", dispatch.attempt)
+            tasks[worker] = task
+    return tasks
