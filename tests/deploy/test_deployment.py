@@ -1,0 +1,204 @@
+"""The whole path of a person with an AWS account, against MiniStack with IAM and TLS enforced.
+
+In order: scripts/deploy (`sam build`, unmodified `sam deploy`), encode, multiply with the deployed
+coordinator, an event written by hand, every permission taken away in turn, scripts/destroy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from botocore.exceptions import ClientError
+from numpy.typing import NDArray
+
+from blockstore.keys import new_run_id
+from tests.deploy.deployment import SAM, STACK, Deployment
+from tests.template.cloudformation import load_template, statements
+
+pytestmark = pytest.mark.deploy
+
+WORKERS, DATA_BLOCKS = 8, 6
+INPUT = "inputs/x.npy"
+EVENT = {"version": 1, "matrix": "photos", "x": INPUT, "until": "exact", "deadline": 30}
+# MiniStack writes the functions' logs itself, whatever their roles allow: WriteLogs is held to its
+# own log group by the template tests.
+PERMISSIONS = [
+    (role, statement["Sid"])
+    for role in ("WorkerRole", "CoordinatorRole")
+    for statement in statements(load_template(), role)
+    if statement["Sid"] != "WriteLogs"
+]
+OF_THEIR_OWN = ("WriteError", "DeleteInvalidResult")  # needed when something has gone wrong
+
+
+@pytest.fixture(scope="module")
+def a() -> NDArray[np.uint8]:
+    return np.random.default_rng(1).integers(0, 256, size=(300, 40), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def x() -> NDArray[np.float64]:
+    return np.random.default_rng(2).standard_normal(40)
+
+
+@pytest.fixture(scope="module")
+def encoded(
+    deployed: Deployment,
+    a: NDArray[np.uint8],
+    x: NDArray[np.float64],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The matrix, encoded into the stack's bucket, and x uploaded; the folder with both files."""
+    folder = tmp_path_factory.mktemp("arrays")
+    np.save(folder / "a.npy", a)
+    np.save(folder / "x.npy", x)
+    shape = ("--workers", str(WORKERS), "--data-blocks", str(DATA_BLOCKS))
+    deployed.polarlambda("encode", folder / "a.npy", "photos", *shape)
+    deployed.upload(INPUT, x)
+    return folder
+
+
+def test_multiply_with_the_deployed_coordinator(
+    deployed: Deployment, encoded: Path, a: NDArray[np.uint8], x: NDArray[np.float64]
+) -> None:
+    product = encoded / "y.npy"
+    said = deployed.polarlambda(
+        "multiply", "photos", encoded / "x.npy", "-o", product, "--on", "lambda", "--json"
+    )
+    result = json.loads(said)
+    assert result["exact"] is True
+    assert result["workers"] == WORKERS
+    _assert_product(np.load(product), a, x)
+
+
+def test_an_event_written_by_hand(
+    deployed: Deployment, encoded: Path, a: NDArray[np.uint8], x: NDArray[np.float64]
+) -> None:
+    event = encoded / "event.json"
+    event.write_text(json.dumps(EVENT))
+    said = deployed.run(
+        *(SAM, "remote", "invoke", "CoordinatorFunction", "--stack-name", STACK),
+        *("--event-file", event),
+    )
+    answer = json.loads(said)
+    assert answer["state"] == "exact"
+    assert answer["verified"] is not False
+    _assert_product(deployed.download(answer["result"]), a, x)
+
+
+def test_a_matrix_that_is_not_there_is_named(deployed: Deployment, encoded: Path) -> None:
+    answer = deployed.invoke({**EVENT, "matrix": "nosuch"})
+    assert "nosuch" in json.dumps(answer)
+    assert answer.get("state") != "exact"
+
+
+@pytest.mark.parametrize(
+    ("role", "sid"), [each for each in PERMISSIONS if each[1] not in OF_THEIR_OWN]
+)
+def test_no_product_without_this_permission(
+    deployed: Deployment, encoded: Path, role: str, sid: str
+) -> None:
+    with deployed.without(role, sid):
+        denied = deployed.invoke(EVENT)
+    assert denied.get("state") not in ("exact", "estimated")
+    reasons = json.dumps(denied) + _error_records(deployed, denied)
+    assert "AccessDenied" in reasons or "InvokeDenied" in reasons
+    assert deployed.invoke(EVENT)["state"] == "exact"
+
+
+def test_a_failure_cannot_be_told_without_the_permission_to_write_it(
+    deployed: Deployment, encoded: Path
+) -> None:
+    shape = ("--workers", str(WORKERS), "--data-blocks", str(WORKERS), "--code", "uncoded")
+    deployed.polarlambda("encode", encoded / "a.npy", "uncoded", *shape)
+    [tile] = [key for key in deployed.keys("matrices/uncoded/coded/") if "/00003/" in key]
+    deployed.client("s3").delete_object(Bucket=deployed.bucket, Key=tile)
+    assert any("/errors/00003." in key for key in _without_a_block(deployed))
+    with deployed.without("WorkerRole", "WriteError"):
+        assert not any("/errors/" in key for key in _without_a_block(deployed))
+
+
+def test_an_invalid_result_stays_without_the_permission_to_delete_it(
+    deployed: Deployment, encoded: Path
+) -> None:
+    with deployed.without("CoordinatorRole", "DeleteInvalidResult"):
+        denied = deployed.invoke({**EVENT, "run": _run_with_invalid_results(deployed)})
+    assert denied.get("state") != "exact"
+    assert "AccessDenied" in json.dumps(denied)
+    repaired = deployed.invoke({**EVENT, "run": _run_with_invalid_results(deployed)})
+    assert repaired["state"] == "exact"
+
+
+def test_the_bucket_is_reached_by_tls_only(deployed: Deployment) -> None:
+    iam = deployed.client("iam")
+    iam.create_user(UserName="analyst")
+    everything = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [everything]})
+    iam.put_user_policy(UserName="analyst", PolicyName="s3", PolicyDocument=policy)
+    key = iam.create_access_key(UserName="analyst")["AccessKey"]
+    s3 = deployed.client(
+        "s3",
+        aws_access_key_id=key["AccessKeyId"],
+        aws_secret_access_key=key["SecretAccessKey"],
+    )
+    s3.list_objects_v2(Bucket=deployed.bucket)
+
+    def as_if_by_http(request: Any, **_: Any) -> None:
+        request.headers["X-Forwarded-Proto"] = "http"
+
+    s3.meta.events.register("before-send.s3", as_if_by_http)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        s3.list_objects_v2(Bucket=deployed.bucket)
+
+
+def test_destroy_leaves_nothing(deployed: Deployment, encoded: Path) -> None:
+    bucket, made = deployed.bucket, deployed.resources()
+    deployed.run("scripts/destroy", "--stack", STACK, expect=2)  # asks, and nobody says yes
+    assert deployed.keys("matrices/")
+
+    deployed.run("scripts/destroy", "--stack", STACK, "--yes")
+    with pytest.raises(ClientError, match="404"):
+        deployed.client("s3").head_bucket(Bucket=bucket)
+    assert deployed.client("lambda").list_functions()["Functions"] == []
+    roles = {role["RoleName"] for role in deployed.client("iam").list_roles()["Roles"]}
+    assert not roles & set(made.values())
+    assert deployed.client("logs").describe_log_groups()["logGroups"] == []
+    with pytest.raises(ClientError, match="does not exist"):
+        deployed.client("cloudformation").describe_stacks(StackName=STACK)
+    deployed.run("scripts/destroy", "--stack", STACK, "--yes", expect=1)  # says there is none
+
+
+def _assert_product(y: NDArray[Any], a: NDArray[np.uint8], x: NDArray[np.float64]) -> None:
+    expected = a.astype(np.float64) @ x
+    assert np.linalg.norm(y - expected) <= 1e-5 * np.linalg.norm(expected)
+
+
+def _error_records(deployed: Deployment, answer: dict[str, Any]) -> str:
+    """The workers' error records of the run that an answer is about, as one text."""
+    if "run" not in answer:
+        return ""
+    s3 = deployed.client("s3")
+    keys = deployed.keys(f"runs/{answer['run']}/errors/")
+    bodies = (s3.get_object(Bucket=deployed.bucket, Key=key)["Body"].read() for key in keys)
+    return b"".join(bodies).decode()
+
+
+def _without_a_block(deployed: Deployment) -> list[str]:
+    """Run an uncoded product of which a block is missing, which fails; the keys of the run."""
+    answer = deployed.invoke({**EVENT, "matrix": "uncoded", "deadline": 5})
+    assert answer["state"] not in ("exact", "running")
+    return deployed.keys(f"runs/{answer['run']}/")
+
+
+def _run_with_invalid_results(deployed: Deployment) -> str:
+    """A new run id, for which results lie in the bucket that are those of no product."""
+    run = new_run_id(int(time.time() * 1000), os.urandom(10))
+    for worker in range(WORKERS):
+        deployed.upload(f"runs/{run}/results/{worker:05d}.npy", np.zeros(3))
+    return run
