@@ -67,11 +67,13 @@ class Journal:
         """The journal with the decisive set."""
         return replace(self, spec=replace(self.spec, decisive=decisive))
 
-    def save(self, store: RunStore) -> None:
-        """Write run.json."""
+    def save(self, store: RunStore, *, first: bool = False) -> bool:
+        """Write run.json; with `first` only if there is none yet, else False."""
         record = {**self.spec.to_json(), "dispatches": [asdict(d) for d in self.dispatches]}
         body = documents.dump(record)
-        store.bucket.put(keys.run_key(store.run), body, content_type="application/json")
+        return store.bucket.put(
+            keys.run_key(store.run), body, if_none_match=first, content_type="application/json"
+        )
 
 
 def load_journal(store: RunStore) -> Journal:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
-from coordinator import events, machine
+from coordinator import events
 from coordinator.collect import Collector, Listing
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
+from coordinator.machine import step
 from coordinator.pace import pause
 from coordinator.performer import Performer
 from coordinator.signals import (
@@ -23,6 +24,7 @@ from coordinator.signals import (
     Tick,
     TimeLimitNear,
 )
+from coordinator.state import State
 
 __all__ = ["DecisiveAnswerLost", "RunLoop"]
 
@@ -46,7 +48,7 @@ class RunLoop:
     def __init__(
         self,
         context: RunContext,
-        state: machine.State,
+        state: State,
         collector: Collector,
         dispatcher: Dispatcher,
         performer: Performer,
@@ -166,6 +168,6 @@ class RunLoop:
         """Give the machine a signal, and do what it orders until it orders nothing more."""
         self._queue.append(signal)
         while self._queue:
-            self.state, actions = machine.step(self.state, self._queue.popleft())
+            self.state, actions = step(self.state, self._queue.popleft())
             for action in actions:
                 self._queue.extend(self._performer.do(action, self.state))

@@ -7,7 +7,7 @@ answer it begins at 50 ms, far from it at 200 ms.
 
 from __future__ import annotations
 
-from coordinator.machine import State, deadline
+from coordinator.state import State, deadline
 
 __all__ = ["FASTEST", "SLOWEST", "next_wakeup", "pause"]
 

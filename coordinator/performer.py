@@ -7,7 +7,7 @@ from coordinator.context import RunContext
 from coordinator.decode import decode
 from coordinator.dispatch import Dispatcher
 from coordinator.estimate import estimate
-from coordinator.machine import State
+from coordinator.state import State
 from coordinator.signals import (
     Action,
     Decode,

@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator.context import RunContext
 from coordinator.cost import Cost, Usage, cost
-from coordinator.machine import State
+from coordinator.state import State
 from coordinator.meter import MeteredBucket
 from coordinator.prices import Prices, load_prices
 from coordinator.signals import Finish

@@ -5,7 +5,7 @@ from __future__ import annotations
 from blockstore import keys
 from blockstore.runs import RunStore
 from coordinator.journal import Journal
-from coordinator.machine import Task
+from coordinator.state import Task
 
 __all__ = ["restore_tasks", "stop_markers"]
 

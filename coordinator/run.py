@@ -22,10 +22,9 @@ from coordinator.collect import THREADS, Collector
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.events import Event
-from coordinator.inputs import check_deadline, check_x
+from coordinator.inputs import InputRefused, check_deadline, check_x
 from coordinator.journal import Journal, load_journal, timestamp
 from coordinator.loop import RunLoop
-from coordinator.machine import Rules, State, initial_state
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.performer import Performer
@@ -34,6 +33,7 @@ from coordinator.report import Billing, build_report, error_curve, run_cost
 from coordinator.report_html import report_page
 from coordinator.restore import restore_tasks, stop_markers
 from coordinator.signals import Finish
+from coordinator.state import Rules, State, initial_state
 from coordinator.until import Until, parse_until
 from polarcodes import code_from_manifest
 
@@ -98,9 +98,13 @@ def start_run(
     )
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
+    taken = f"run {run} has begun already: resume it, or leave the id out to start another one"
+    if metered.head(keys.run_key(run)) is not None:
+        raise InputRefused(taken)
     store.save_x(vector)
     journal = Journal(spec)
-    journal.save(store)
+    if not journal.save(store, first=True):  # an event delivered twice starts one run
+        raise InputRefused(taken)
     return _carry(metered, manifest, journal, invoker, clock, on_event, billing, time_left, threads)
 
 

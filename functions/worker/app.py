@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from functions.worker.settings import WorkerSettings, limit_threads
+from functions.threads import limit_threads
 
 limit_threads()  # before NumPy is imported below
 
@@ -14,9 +14,11 @@ from blockstore.connect import s3_client  # noqa: E402
 from blockstore.errors import TaskRefused  # noqa: E402
 from blockstore.runs import RunStore  # noqa: E402
 from blockstore.tasks import WorkerTask  # noqa: E402
-from functions.worker import log, report  # noqa: E402
+from functions import log  # noqa: E402
+from functions.worker import report  # noqa: E402
 from functions.worker.faults import RunStopped  # noqa: E402
 from functions.worker.product import multiply  # noqa: E402
+from functions.worker.settings import WorkerSettings  # noqa: E402
 
 _bucket: Bucket | None = None
 
@@ -40,11 +42,11 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         metadata = report.metadata(task, product, cold, time.monotonic() - began)
         first = store.put_result(task.worker, product.value, metadata.to_metadata())
     except RunStopped as exc:
-        log.line("stopped", task, message=str(exc))
+        log.line("stopped", message=str(exc), **report.bound(task))
         return {"state": "stopped", "message": str(exc)}
     except Exception as exc:  # noqa: BLE001 - whatever it is, the coordinator must hear of it
         return report.failure(store, task, exc)
-    log.line("answered", task, first=first, **metadata.to_metadata())
+    log.line("answered", first=first, **metadata.to_metadata() | report.bound(task))
     return {"state": "answered" if first else "late", "worker": task.worker, "run": task.run}
 
 

@@ -10,7 +10,7 @@ from blockstore.answers import AnswerMetadata
 from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
 from blockstore.tasks import WorkerTask
-from functions.worker import log
+from functions import log
 from functions.worker.faults import WorkerError, is_fatal
 from functions.worker.product import Product
 
@@ -38,6 +38,11 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def bound(task: WorkerTask) -> dict[str, Any]:
+    """The fields by which every log line of a task is found."""
+    return {"run": task.run, "worker": task.worker, "attempt": task.attempt}
+
+
 def failure(store: RunStore, task: WorkerTask, exc: Exception) -> dict[str, Any]:
     """Write the error record of `exc` and return the handler's answer.
 
@@ -53,7 +58,7 @@ def failure(store: RunStore, task: WorkerTask, exc: Exception) -> dict[str, Any]
         where="product",
         fatal=is_fatal(exc),
     )
-    log.line("failed", task, type=kind, message=message, fatal=record.fatal)
+    log.line("failed", type=kind, message=message, fatal=record.fatal, **bound(task))
     store.put_error(record)
     if not known and not isinstance(exc, MemoryError | OSError):
         raise exc

@@ -16,7 +16,7 @@ from blockstore.records import ErrorRecord
 from blockstore.tasks import WorkerTask, compute_dtype
 from blockstore.tiling import Tiling
 from coordinator.invoker import FunctionMissing, InvokeError
-from coordinator.ports import InvokeReport
+from coordinator.ports import Clock, InvokeReport
 from polarcodes import make_code
 from tests.memory_bucket import MemoryBucket, Stored
 
@@ -89,10 +89,10 @@ class Platform:
     table: dict[int, list[Outcome]] = field(default_factory=dict)
     default: list[Outcome] | None = None
     missing: bool = False
+    clock: Clock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(3)
-        self.clock = FakeClock()
         self.bucket = MemoryBucket(now=self.clock.now)
         self.A = rng.standard_normal((self.rows, self.columns)).astype(self.dtype)
         shape = (self.columns,) if self.k is None else (self.columns, self.k)

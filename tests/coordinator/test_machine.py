@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.machine import Rules, State, Task, deadline, initial_state, step
+from coordinator.machine import step
 from coordinator.pace import FASTEST, SLOWEST, pause
 from coordinator.signals import (
     Action,
@@ -27,6 +27,7 @@ from coordinator.signals import (
     Tick,
     TimeLimitNear,
 )
+from coordinator.state import Rules, State, Task, deadline, initial_state
 from coordinator.until import parse_until
 from tests.coordinator.any_s_of_n import AnySOfN
 

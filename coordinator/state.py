@@ -1,0 +1,122 @@
+"""Where a run stands: the newest attempt at every block, the rules, what has been decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from coordinator.until import Until
+
+__all__ = ["Code", "Rules", "State", "Task", "deadline", "initial_state"]
+
+
+class Code(Protocol):
+    """What the machine needs of an erasure code (polarcodes.ErasureCode)."""
+
+    @property
+    def workers(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def data_blocks(self) -> int:
+        """s."""
+        ...
+
+    def decodable(self, S: Iterable[int]) -> bool:
+        """The answers of S determine the product."""
+        ...
+
+    def predicted_error(self, m: int) -> float:
+        """Relative rms error of the estimate from m answers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rules:
+    """until; deadline in seconds from `State.opened` (None: `worker_timeout` + `grace` after the
+    last invocation); worker_timeout in seconds; `attempts` per block in this coordinator's life."""
+
+    until: Until
+    worker_timeout: float
+    deadline: float | None = None
+    grace: float = 30.0
+    attempts: int = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """The newest attempt at one block.
+
+    idle: never invoked; pending: handed to the invoker; running: accepted by the platform at
+    `invoked`; answered: its verified answer is here; failed: reported; dead: silent past its
+    time-out. `tries` counts attempts made by this coordinator.
+    """
+
+    status: Literal["idle", "pending", "running", "answered", "failed", "dead"] = "idle"
+    attempt: int = 0
+    invoked: float | None = None
+    tries: int = 0
+    fatal: bool = False
+    kind: str = ""
+    failure: str = ""
+
+    @property
+    def open(self) -> bool:
+        """An answer may still come."""
+        return self.status in ("pending", "running")
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that decides what a run does next; replaced, never changed in place."""
+
+    code: Code
+    rules: Rules
+    tasks: tuple[Task, ...]
+    opened: float  # deadline and `seconds=T` count from here
+    attempt: int = 0  # newest attempt number given out
+    phase: Literal["planned", "collecting", "decoding", "finished"] = "planned"
+    decisive: tuple[int, ...] | None = None
+    last_news: float = 0.0  # time of the newest answer, for the polling pace
+    fresh: bool = False  # answers since the last published estimate
+    publish_after: float = 0.0
+
+    @property
+    def arrived(self) -> tuple[int, ...]:
+        """Workers whose verified answer is here, in increasing order."""
+        return tuple(w for w, task in enumerate(self.tasks) if task.status == "answered")
+
+    @property
+    def error(self) -> float:
+        """Predicted relative rms error of the estimate now; inf before the first answer."""
+        return self.code.predicted_error(len(self.arrived))
+
+
+def initial_state(
+    code: Code,
+    rules: Rules,
+    opened: float,
+    *,
+    tasks: Sequence[Task] | None = None,
+    attempt: int = 0,
+    decisive: tuple[int, ...] | None = None,
+) -> State:
+    """A fresh run, or with `tasks`, `attempt` and `decisive` one that is being resumed."""
+    every = tuple(tasks) if tasks is not None else (Task(),) * code.workers
+    if len(every) != code.workers:
+        raise ValueError(f"tasks must have one entry per worker ({code.workers}), got {len(every)}")
+    return State(code, rules, every, opened, attempt, decisive=decisive, last_news=opened)
+
+
+def deadline(state: State) -> float | None:
+    """When the run ends at the latest; None while nothing was accepted by the platform."""
+    if state.rules.deadline is not None:
+        return state.opened + state.rules.deadline
+    if any(task.status == "pending" for task in state.tasks):
+        return None
+    invoked = [task.invoked for task in state.tasks if task.invoked is not None]
+    if not invoked:
+        return None
+    return max(state.opened, *invoked) + state.rules.worker_timeout + state.rules.grace

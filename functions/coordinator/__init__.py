@@ -1,0 +1,1 @@
+"""The coordinator as a function: the run code of `coordinator`, on Lambda."""

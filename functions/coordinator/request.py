@@ -1,0 +1,83 @@
+"""The coordinator's versioned event (docs/api.md): start, resume or cancel a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from blockstore import keys
+from blockstore.documents import Fields
+from blockstore.errors import NameRefused
+
+__all__ = ["Cancel", "Request", "RequestRefused", "Resume", "Start", "parse_request"]
+
+VERSION = 1
+_FIELDS = {
+    "start": {"version", "matrix", "x", "until", "deadline", "run"},
+    "resume": {"version", "resume"},
+    "cancel": {"version", "cancel"},
+}
+
+
+class RequestRefused(ValueError):
+    """An event that is no valid request: the message names the field, the rule and the value."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Multiply `matrix` by the array at key `x`."""
+
+    matrix: str
+    x: str
+    until: str
+    deadline: float | None
+    run: str | None
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Carry on with `run`."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """End `run`."""
+
+    run: str
+
+
+Request = Start | Resume | Cancel
+
+
+def parse_request(event: Mapping[str, Any]) -> Request:
+    """Read and check an event; raises `RequestRefused`.
+
+    {version: 1, matrix, x, until?, deadline?, run?}, {version: 1, resume: run} or
+    {version: 1, cancel: run}; x is a key below inputs/, or runs/<run>/x.npy with that run. A field
+    that is not known is refused: it would be a wish that nobody reads.
+    """
+    fields = Fields(event, "event", RequestRefused)
+    fields.version(VERSION)
+    kind = next((name for name in ("resume", "cancel") if name in event), "start")
+    unknown = sorted(set(event) - _FIELDS[kind])
+    if unknown:
+        known = ", ".join(sorted(_FIELDS[kind]))
+        raise RequestRefused(f"event: field {unknown[0]!r} is not known here: use {known}")
+    try:
+        if kind != "start":
+            known_run = keys.validate_run(fields.text(kind))
+            return Resume(known_run) if kind == "resume" else Cancel(known_run)
+        given = event.get("run")
+        run = None if given is None else keys.validate_run(given)
+        matrix = keys.validate_name(fields.text("matrix"))
+    except NameRefused as exc:
+        raise RequestRefused(f"event: {exc}") from exc
+    x = fields.text("x")
+    if not (x.startswith(keys.INPUTS) or (run is not None and x == keys.x_key(run))):
+        raise fields.fail("x", f"a key below {keys.INPUTS}, or runs/<run>/x.npy of the run given")
+    until = fields.text("until") if "until" in event else "exact"
+    deadline = fields.number_or_none("deadline") if "deadline" in event else None
+    return Start(matrix, x, until, deadline, run)
