@@ -89,8 +89,9 @@ def _make(root: Path, logical_id: str, artifact: Path) -> None:
             check=False,
         )
         if done.returncode != 0 or not any(fresh.iterdir()):
-            lines = done.stdout.strip().splitlines() or ["it wrote nothing"]
-            raise BuildFailed(f"make build-{logical_id} failed in {root}: {lines[-1]}")
+            said = [line for line in done.stdout.splitlines() if not line.startswith("make")]
+            reason = said[-1].strip() if said else "it wrote nothing"
+            raise BuildFailed(f"make build-{logical_id} failed in {root}: {reason}")
         if artifact.exists():
             artifact.rename(Path(scratch) / "old")  # environments that run keep their open files
         fresh.rename(artifact)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polarlambda.local.launcher import Launcher, Process
-from polarlambda.local.runtime_api import Call, RuntimeApi
+from polarlambda.local.runtime_api import OVERSIZE, Call, RuntimeApi
 from polarlambda.local.template import FunctionConfig
 
 INIT_LIMIT = 60.0  # seconds; AWS allows 10, but there 64 environments do not share two cores
@@ -44,9 +44,11 @@ class Environment:
     invocation any more.
     """
 
-    def __init__(self, number: int, function: FunctionConfig, launcher: Launcher) -> None:
+    def __init__(
+        self, number: int, function: FunctionConfig, launcher: Launcher, log: Path
+    ) -> None:
         self.number = number
-        self.log = Path()
+        self.log = log
         self.used = False
         self.init_ms = 0.0
         self.peak_memory = 0
@@ -62,9 +64,8 @@ class Environment:
         """False: its process is gone, or about to be."""
         return not self._killed and self._process is not None and not self._process.ended.done()
 
-    async def start(self, environ: dict[str, str], task: Path, log: Path) -> Outcome | None:
+    async def start(self, environ: dict[str, str], task: Path) -> Outcome | None:
         """Start the process and wait for its imports; an Outcome says why they failed."""
-        self.log = log
         started = time.monotonic()
         api = await self._api.start()
         self._process = process = self._launcher.launch(
@@ -72,7 +73,7 @@ class Environment:
             environ={**environ, "AWS_LAMBDA_RUNTIME_API": api},
             handler=self._function.handler,
             task=task,
-            log=log,
+            log=self.log,
         )
         self._pid = await process.started
         initialised = self._api.initialised
@@ -101,6 +102,8 @@ class Environment:
                     return await self._out_of_memory(call)
             if answer.done():
                 result = answer.result()
+                if result.error_type == OVERSIZE:
+                    await self.kill()  # the runtime does not survive the refusal of its answer
                 kind = "answered" if result.error_type is None else "error"
                 return Outcome(kind, result.payload, result.error_type)
             if ended.done():

@@ -92,6 +92,10 @@ class Invoker:
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(self._queued.discard)
 
+    def activity(self) -> dict[str, int]:
+        """How many invocations wait in the queue, run (asleep or not), and sleep their delay."""
+        return {"queued": len(self._queued), "running": self._running, "sleeping": self._sleepers}
+
     async def drain(self, *, wait: bool) -> int:
         """Drop what is queued, end what sleeps (outcome drained; the environments stay warm);
         with ``wait``, return when the handlers that are running have ended too. Returns how many

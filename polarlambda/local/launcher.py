@@ -66,7 +66,11 @@ class Launcher:
     def launch(
         self, number: int, *, environ: dict[str, str], handler: str, task: Path, log: Path
     ) -> Process:
-        """Have one environment's process started; its ``started`` resolves to the pid."""
+        """Have one environment's process started; its ``started`` resolves to the pid. Raises
+        LocalStackError when the zygote is gone.
+        """
+        if self._reading is None or self._reading.done():
+            raise self._gone()
         loop = asyncio.get_running_loop()
         process = Process(number, loop.create_future(), loop.create_future())
         self._processes[number] = process
@@ -111,8 +115,11 @@ class Launcher:
             else:
                 self._processes.pop(message["ended"]).ended.set_result(message["status"])
         if not ready.done():
-            ready.set_exception(
-                LocalStackError(f"a function's imports failed; the reason is in {self._log}")
-            )
+            ready.set_exception(self._gone())
         for process in self._processes.values():
+            if not process.started.done():
+                process.started.set_exception(self._gone())
             process.ended.set_result(-9)
+
+    def _gone(self) -> LocalStackError:
+        return LocalStackError(f"the process that starts environments has ended; see {self._log}")

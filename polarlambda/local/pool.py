@@ -9,7 +9,8 @@ import sys
 from collections import deque
 from pathlib import Path
 
-from polarlambda.local.environment import Environment, Outcome
+from polarlambda.local.environment import Environment, Outcome, failure
+from polarlambda.local.errors import LocalStackError
 from polarlambda.local.launcher import Launcher
 from polarlambda.local.template import REGION, FunctionConfig
 
@@ -57,14 +58,17 @@ class EnvironmentPool:
         self._idle: list[Environment] = []
         self._waiting: deque[asyncio.Future[Environment]] = deque()
         self._started = 0
+        self._opening: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> None:
-        """Import what the environments will share."""
-        await self._launcher.start()
+    def open(self) -> None:
+        """Begin to import what the environments will share; the first of them waits for it."""
+        self._opening = asyncio.get_running_loop().create_task(self._launcher.start())
 
     async def close(self) -> None:
         """End every environment."""
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
         for task in self._tasks:
             task.cancel()
         await self._launcher.close()
@@ -109,25 +113,35 @@ class EnvironmentPool:
     def _start_one(self) -> None:
         async def start() -> None:
             try:
-                self.release(await self._fresh())
-            except InitError as error:
-                while self._waiting:
-                    turn = self._waiting.popleft()
-                    if not turn.done():
-                        turn.set_exception(error)
-                        return
+                environment = await self._fresh()
+            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+                self._refuse(error)
+            else:
+                self.release(environment)
 
         task = asyncio.get_running_loop().create_task(start())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _refuse(self, error: Exception) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(error)
+                return
+
     async def _fresh(self) -> Environment:
         async with self._starting:
             self._started += 1
             number = self._started
-            environment = Environment(number, self.function, self._launcher)
             log = self._logs / f"{number:04d}.log"
-            failed = await environment.start(self._environ(log), self._artifact, log)
+            environment = Environment(number, self.function, self._launcher, log)
+            try:
+                assert self._opening is not None
+                await asyncio.shield(self._opening)
+                failed = await environment.start(self._environ(log), self._artifact)
+            except LocalStackError as error:
+                failed = failure("exit", "Runtime.ExitError", "init", str(error))
         if failed is not None:
             raise InitError(environment, failed)
         return environment

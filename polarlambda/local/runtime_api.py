@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from polarlambda.local import http
 
 MAX_ANSWER = (6 << 20) + 100  # what Lambda lets a synchronous answer have
+OVERSIZE = "Function.ResponseSizeTooLarge"
 _PREFIX = "/2018-06-01/runtime/"
 
 
@@ -106,9 +107,8 @@ class RuntimeApi:
             message = (
                 f"Response payload size exceeded maximum allowed payload size ({MAX_ANSWER} bytes)."
             )
-            oversize = {"errorType": "Function.ResponseSizeTooLarge", "errorMessage": message}
-            response = http.json_response(413, oversize)
-            self._answer.set_result(Answer(response.body, oversize["errorType"]))
+            response = http.json_response(413, {"errorType": OVERSIZE, "errorMessage": message})
+            self._answer.set_result(Answer(response.body, OVERSIZE))
             return response
         self._answer.set_result(Answer(body, None if kind == "response" else error_type))
         return http.json_response(202, {"status": "OK"})

@@ -73,7 +73,7 @@ class Service:
         self._api = InvokeApi(self._pools, self._invoker)
 
     async def start(self) -> str:
-        """Listen and import; returns ``host:port``."""
+        """Listen; returns ``host:port``. The functions' imports go on in the background."""
         server = await http.serve(self._handle)
         address = http.address(server)
         endpoints = {
@@ -82,7 +82,7 @@ class Service:
         }
         starting = asyncio.Semaphore(2 * (os.cpu_count() or 1))
         for function in self._functions:
-            self._pools[function.name] = EnvironmentPool(
+            pool = self._pools[function.name] = EnvironmentPool(
                 function,
                 artifact=Path(self._settings.artifacts[function.logical_id]),
                 runtime=Path(self._settings.runtime),
@@ -91,7 +91,7 @@ class Service:
                 starting=starting,
                 spawn=self._settings.spawn,
             )
-        await asyncio.gather(*(pool.open() for pool in self._pools.values()))
+            pool.open()
         return address
 
     async def close(self) -> None:
@@ -114,7 +114,9 @@ class Service:
         options = json.loads(request.body or b"{}")
         try:
             if action == "health":
-                return http.json_response(200, {"folder": self._settings.folder})
+                return http.json_response(
+                    200, {"folder": self._settings.folder, **self._invoker.activity()}
+                )
             if action == "drain":
                 count = await self._invoker.drain(wait=options.get("wait", True))
                 return http.json_response(200, {"drained": count})

@@ -167,6 +167,11 @@ class LocalStack:
         """
         return int(self._admin("drain", {"wait": wait})["drained"])
 
+    def activity(self) -> dict[str, int]:
+        """Numbers of invocations now: queued, running (asleep or not), sleeping their delay."""
+        answer = self._admin("health", {})
+        return {key: int(answer[key]) for key in ("queued", "running", "sleeping")}
+
     def warm(self, logical_id: str, count: int) -> None:
         """Have ``count`` initialised environments idle before a measurement."""
         self._admin("warm", {"function": self.functions[logical_id].name, "count": count})

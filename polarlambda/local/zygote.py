@@ -159,10 +159,12 @@ class Zygote:
     def reap(self) -> None:
         """Collect and report the environments that have ended."""
         for number, pid in list(self.pids.items()):
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done:
-                del self.pids[number]
-                self.send({"ended": number, "status": os.waitstatus_to_exitcode(status)})
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                continue
+            self.kill(number)  # what it started, while its group's id cannot be anyone else's
+            _, status = os.waitpid(pid, 0)
+            del self.pids[number]
+            self.send({"ended": number, "status": os.waitstatus_to_exitcode(status)})
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
