@@ -86,17 +86,14 @@ def leftovers(tmp_path: Path) -> list[str]:
 def test_a_stopped_stack_leaves_nothing(toy_project: Path, new_client: Any) -> None:
     before = descendants(os.getpid())
     with LocalStack(template=toy_project / "one.yaml") as stack:
-        client = new_client(stack)
-        pid = json.loads(
-            client.invoke(FunctionName="WorkerFunction", Payload=b'{"do": "fork"}')[
-                "Payload"
-            ].read()
-        )["child"]
+        response = new_client(stack).invoke(
+            FunctionName="WorkerFunction", Payload=b'{"do": "fork"}'
+        )
+        pid = json.loads(response["Payload"].read())["child"]
         ours = descendants(os.getpid()) - before
         folder = stack.folder
-        assert (
-            pid in ours and len(ours) >= 7
-        )  # two servers, four zygotes, an environment, its child
+        assert pid in ours
+        assert len(ours) >= 5  # two servers, a zygote, an environment, its child
         assert stack.running
     assert not any(runs(process) for process in ours)
     assert not folder.exists()
