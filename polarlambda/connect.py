@@ -9,6 +9,7 @@ from polarlambda.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from blockstore.bucket import Bucket
+    from coordinator.prices import Prices
 
 # A function may run 15 minutes: the answer to a synchronous invocation is awaited a little longer.
 ANSWER_SECONDS = 930.0
@@ -61,10 +62,22 @@ def function_client() -> Any:
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Memory (MB) and time limit (seconds) of the worker function."""
+    """Memory (MB), time limit (seconds), processor and region of the worker function."""
 
     memory_mb: int
     timeout: float
+    architecture: str = "x86_64"
+    region: str = ""
+
+    @property
+    def prices(self) -> Prices:
+        """Prices of the region, or of us-east-1 where the table lacks it: the bill names which."""
+        from coordinator.prices import PricesError, load_prices
+
+        try:
+            return load_prices(self.region, self.architecture)
+        except PricesError:
+            return load_prices(architecture=self.architecture)
 
 
 # What template.yaml deploys unless told otherwise.
@@ -84,4 +97,9 @@ def worker_limits(client: Any, function: str) -> WorkerLimits:
         if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403:
             return DEPLOYED
         raise
-    return WorkerLimits(memory_mb=int(found["MemorySize"]), timeout=float(found["Timeout"]))
+    return WorkerLimits(
+        memory_mb=int(found["MemorySize"]),
+        timeout=float(found["Timeout"]),
+        architecture=found.get("Architectures", ["x86_64"])[0],
+        region=client.meta.region_name,
+    )

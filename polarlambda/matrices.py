@@ -43,8 +43,8 @@ def describe(manifest: Manifest) -> dict[str, Any]:
     return {
         "name": manifest.name,
         "shape": list(manifest.shape),
-        "source_dtype": manifest.source_dtype,
-        "dtype": manifest.dtype,
+        "source_dtype": np.dtype(manifest.source_dtype).name,
+        "dtype": np.dtype(manifest.dtype).name,
         "code": manifest.code["name"],
         "workers": manifest.workers,
         "data_blocks": manifest.data_blocks,

@@ -131,6 +131,7 @@ class CodedMatrix:
             worker_memory_mb=worker_memory_mb or limits.memory_mb,
             worker_timeout=limits.timeout,
             on=on,
+            prices=limits.prices,
             delays=make_delays(delays),
         )
 
@@ -161,9 +162,9 @@ class CodedMatrix:
         Returns a `Result`; its value is (n,) for x of shape (d,), else (n, k).
 
         Raises, before anything is written or invoked: `BadInput`, `InputRefused`, `UntilRefused`,
-        `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C with on="local" ends
-        the run as "stopped" and returns its estimate: workers that have not begun do not begin, and
-        `resume_run` can go on with it.
+        `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C ends the run:
+        workers that have not begun do not begin, `resume_run` can go on with it. With on="local"
+        its estimate is returned, in state "stopped".
         """
         from coordinator.inputs import check_deadline
         from coordinator.until import parse_until

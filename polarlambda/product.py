@@ -182,10 +182,12 @@ def _worker(
         x_dtype,
         worker_memory_mb=limits.memory_mb,
         worker_timeout=limits.timeout,
+        prices=limits.prices,
     )
     billing = Billing(
         worker_memory_mb=limits.memory_mb,
         worker_timeout=limits.timeout,
+        prices=limits.prices,
         planned=plan.to_json(),
     )
     return invoker, billing

@@ -22,7 +22,7 @@ import click
     default="exponential",
     show_default=True,
     metavar="MODEL|FILE.csv",
-    help="exponential, lambda-rare-tail, none, or a table of seconds, of which the first row counts.",
+    help="exponential, lambda-rare-tail, none, or a table of seconds (its first row).",
 )
 @click.option("--scale", type=float, default=2.0, show_default=True, help="Factor on the delays.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")

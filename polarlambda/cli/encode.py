@@ -79,7 +79,7 @@ def encode(
         click.echo(to_json(shown))
         return
     click.echo(
-        f"encoded {name}: {manifest.rows} x {manifest.columns} {manifest.source_dtype.lstrip('<|')}"
-        f" in {shown['objects']} objects, {format_size(shown['stored_bytes'])} of {manifest.dtype}"
-        f" ({manifest.workers} workers, {manifest.data_blocks} data blocks)"
+        f"encoded {name}: {manifest.rows} x {manifest.columns} {shown['source_dtype']} in "
+        f"{shown['objects']} objects, {format_size(shown['stored_bytes'])} of {shown['dtype']} "
+        f"({manifest.workers} workers, {manifest.data_blocks} data blocks)"
     )

@@ -33,7 +33,7 @@ def list_command(as_json: bool, stack: str | None) -> None:
                 (
                     m["name"],
                     f"{m['shape'][0]} x {m['shape'][1]}",
-                    m["source_dtype"].lstrip("<|"),
+                    m["source_dtype"],
                     m["code"],
                     str(m["workers"]),
                     str(m["data_blocks"]),

@@ -36,7 +36,7 @@ def draw(
 
     figure = Figure(figsize=(16, 11), dpi=150, facecolor="white")
     grid = figure.add_gridspec(
-        3, 6, height_ratios=(1, 1, 1.05), left=0.045, right=0.985, top=0.845, bottom=0.065,
+        3, 6, height_ratios=(1, 1, 1.05), left=0.055, right=0.985, top=0.845, bottom=0.065,
         wspace=0.06, hspace=0.32,
     )  # fmt: skip
     low, high = np.percentile(fold(truth), (0.5, 99.5))
@@ -68,12 +68,12 @@ def draw(
 
     _curves(figure.add_subplot(grid[2, :]), coded, uncoded)
     figure.text(
-        0.045, 0.952, "A product that does not wait for its stragglers",
+        0.055, 0.952, "A product that does not wait for its stragglers",
         fontsize=23, fontweight="bold", color=INK,
     )  # fmt: skip
     rows = len(truth)
     figure.text(
-        0.045, 0.912,
+        0.055, 0.912,
         f"A x for {rows:,} shuffled patches, folded back to one photograph. First row: "
         f"{coded.workers} coded workers. Second row: {uncoded.workers} uncoded workers, same "
         "delays, same moments.",

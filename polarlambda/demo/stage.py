@@ -29,9 +29,11 @@ class Stage:
         return self._stack is not None
 
     def warm(self, workers: int) -> None:
-        """Start the workers' environments, so that no run pays for the first start."""
+        """Start the workers' environments and end all delays, for a run that warms everything up:
+        no run that is timed pays for first starts."""
         if self._stack is not None:
             self._stack.warm("WorkerFunction", workers)
+            self._stack.set_chaos()
 
     def reset(self) -> None:
         """End what still sleeps, and begin again at the first row of the delays."""
