@@ -1,0 +1,74 @@
+"""Decoding and estimating answers: a function of the set alone, by chunks of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockstore.answers import AnswerMetadata
+from coordinator import answers as module
+from coordinator.answers import Answers
+from coordinator.decode import decode
+from coordinator.estimate import estimate
+from polarcodes import NotDecodable
+from tests.coordinator.fake_platform import ENCODING, Platform
+
+PLATFORM = Platform(rows=200, k=3)
+EXACT = (PLATFORM.coded.astype("f8") @ PLATFORM.x.astype("f8")).astype("f4")
+
+
+def arrived(order, change=None) -> Answers:
+    answers = Answers(PLATFORM.manifest, PLATFORM.x.shape, PLATFORM.x.dtype.str)
+    for worker in order:
+        value = EXACT[worker].copy()
+        if worker == change:
+            value[0, 0] += 1.0
+        metadata = AnswerMetadata(x_digest="", encoding=ENCODING, scale=1.0)
+        answers.add(worker, value, metadata)
+    return answers
+
+
+@given(st.permutations(range(16)), st.integers(1, 70), st.integers(13, 16))
+def test_order_and_chunk_size_do_not_change_a_byte(order, columns, count):
+    decisive = sorted(order)[:count]
+    reference = decode(PLATFORM.code, arrived(range(16)), decisive).value
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CHUNK_BYTES", 8 * count * columns)
+        found = decode(PLATFORM.code, arrived(order), [w for w in order if w in decisive])
+    assert found.value.tobytes() == reference.tobytes()
+    np.testing.assert_allclose(found.value, PLATFORM.product, rtol=1e-4, atol=1e-4)
+
+
+def test_answers_are_held_without_a_copy():
+    answers = Answers(PLATFORM.manifest, PLATFORM.x.shape, "<f4")
+    value = EXACT[0].copy()
+    answers.add(0, value, AnswerMetadata(x_digest="", encoding=ENCODING))
+    assert np.shares_memory(answers._rows[0], value)
+    answers.add(0, value + 1, AnswerMetadata(x_digest="", encoding=ENCODING))
+    np.testing.assert_array_equal(answers.gather([0], 0, answers.length)[0], value.reshape(-1))
+
+
+def test_one_wrong_entry_is_noticed_in_its_chunk(monkeypatch):
+    monkeypatch.setattr(module, "CHUNK_BYTES", 8 * 16 * 10)
+    found = decode(PLATFORM.code, arrived(range(16), change=5), range(16))
+    assert not found.verified and found.contradiction is not None
+
+
+def test_a_set_that_does_not_decode_is_an_error():
+    with pytest.raises(NotDecodable):
+        decode(PLATFORM.code, arrived(range(5)), range(5))
+
+
+def test_the_estimate_has_the_products_shape_and_its_error_is_that_of_the_set(monkeypatch):
+    whole = estimate(PLATFORM.code, arrived(range(12)), range(12))
+    monkeypatch.setattr(module, "CHUNK_BYTES", 8 * 12 * 7)
+    parts = estimate(PLATFORM.code, arrived(range(12)), range(12))
+    assert whole.value.shape == (200, 3) and whole.value.dtype == "f4"
+    np.testing.assert_allclose(whole.value, parts.value, rtol=1e-5, atol=1e-5)
+    assert (whole.error, whole.error_upper) == (parts.error, parts.error_upper)
+    assert whole.error == pytest.approx(PLATFORM.code.predicted_error(12))
+    assert whole.absolute == pytest.approx(parts.absolute)
+    true = np.linalg.norm(whole.value - PLATFORM.product) / np.linalg.norm(PLATFORM.product)
+    assert true < whole.error_upper
