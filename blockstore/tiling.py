@@ -134,7 +134,8 @@ def tile_target(workers: int, memory: int, spool: bool) -> int:
     usable = memory - RESERVE_BYTES
     if spool:  # only the bodies of the transfers under way are held whole
         return max(LEAST_BYTES, min(TARGET_BYTES, usable // 16))
-    return max(LEAST_CHUNK, min(TARGET_BYTES, usable * 3 // 4 // workers))
+    # N tiles and one body in flight in 5/8; 1/4 is for more bodies, 1/8 for reads of the source.
+    return min(TARGET_BYTES, usable * 5 // 8 // (workers + 1))
 
 
 def choose_tiling(

@@ -17,7 +17,6 @@ from encoder.errors import MemoryTooSmall, SpoolTooSmall
 
 MAX_THREADS = 8
 MAX_PIECE = 8 << 20
-MIN_PIECE = 64 << 10
 DISK_MARGIN = 64 << 20
 
 
@@ -41,7 +40,7 @@ class Layout:
 def piece_bytes(memory: int, parallel_reads: int) -> int:
     """Largest read of the source: the reads under way take at most 1/8 of the usable memory."""
     usable = memory - RESERVE_BYTES
-    return max(MIN_PIECE, min(MAX_PIECE, usable // 8 // _reads(parallel_reads)))
+    return min(MAX_PIECE, usable // 8 // _reads(parallel_reads))
 
 
 def _reads(parallel_reads: int) -> int:
