@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays, DecodingPlan, stored_indices
 from polarcodes.sequential import Ids, LevelOperations, dense_stages, first_step
-from polarcodes.transform import butterflies, butterfly_stage, chunk_columns
+from polarcodes.transform import butterflies, butterfly_stage, chunk_columns, without_ufunc_buffer
 
 # The workspace has about 5 N rows: beyond the L2 cache, but wide chunks pay for short levels.
 _LEAST_SCRATCH, _MOST_SCRATCH = 1 << 20, 8 << 20
@@ -39,32 +39,37 @@ class SequentialPlan(DecodingPlan):
         self._signs = signs  # of the data slots
         self._order = workers.size + operations.missing.size
         self._steps = first_step(self._order)  # the workspace row of the first step
+        self._scale = (signs / self._order)[:, None]  # powers of two: exact in every dtype
         levels = operations.levels
         self._longest_level = int(np.max(levels[:, 4] - levels[:, 0], initial=0))
 
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
-        order, operations = self._order, self._operations
-        steps = self._steps + operations.first.size
-        rows = steps + self._longest_level
+        rows = self._steps + self._operations.first.size + self._longest_level
         total = answers.shape[1]
         budget = min(max(answers.nbytes * 3 // 4, _LEAST_SCRATCH), _MOST_SCRATCH)
         width = min(chunk_columns(rows, answers.itemsize, budget), max(total, 1))
         product = np.empty((self.data_blocks, total), answers.dtype)
-        scale = (self._signs / order).astype(answers.dtype)[:, None]  # a power of two: exact
         memory = np.empty(rows * width, answers.dtype)
-        for start in range(0, total, width):
-            part = answers[:, start : start + width]
-            workspace = memory[: rows * part.shape[1]].reshape(rows, part.shape[1])
-            workspace[self.workers] = part
-            workspace[operations.missing] = 0
-            self._run(workspace[:steps], workspace[steps:])
-            workspace[operations.missing] = workspace[operations.filled]
-            codeword, spare = workspace[:order], workspace[order : 2 * order]
-            inputs = butterflies(codeword, spare)
-            other = spare if inputs is codeword else codeword
-            picked = inputs.take(self._slots, axis=0, out=other[: self.data_blocks], mode="clip")
-            np.multiply(picked, scale, out=product[:, start : start + width])
+        with without_ufunc_buffer():
+            for start in range(0, total, width):
+                part = answers[:, start : start + width]
+                workspace = memory[: rows * part.shape[1]].reshape(rows, part.shape[1])
+                self._decode(part, workspace, product[:, start : start + width])
         return product
+
+    def _decode(self, part: NDArray[Any], workspace: NDArray[Any], product: NDArray[Any]) -> None:
+        """Decode one chunk of columns."""
+        order, operations = self._order, self._operations
+        steps = self._steps + operations.first.size
+        workspace[self.workers] = part
+        workspace[operations.missing] = 0
+        self._run(workspace[:steps], workspace[steps:])
+        workspace[operations.missing] = workspace[operations.filled]
+        codeword, spare = workspace[:order], workspace[order : 2 * order]
+        inputs = butterflies(codeword, spare)
+        other = spare if inputs is codeword else codeword
+        picked = inputs.take(self._slots, axis=0, out=other[: self.data_blocks], mode="clip")
+        np.multiply(picked, self._scale.astype(part.dtype), out=product)
 
     def _run(self, values: NDArray[Any], spare: NDArray[Any]) -> None:
         """Carry out the dense stages and the level operations on one chunk of columns."""

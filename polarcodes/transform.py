@@ -103,17 +103,22 @@ def butterfly_stage(values: NDArray[Any], sums: NDArray[Any], half: int) -> None
     order, columns = values.shape
     shape = (order // (2 * half), 2, half * columns)
     pairs, out = values.reshape(shape), sums.reshape(shape)
-    with _without_ufunc_buffer():
-        np.add(pairs[:, 0], pairs[:, 1], out=out[:, 0])
-        np.subtract(pairs[:, 0], pairs[:, 1], out=out[:, 1])
+    np.add(pairs[:, 0], pairs[:, 1], out=out[:, 0])
+    np.subtract(pairs[:, 0], pairs[:, 1], out=out[:, 1])
 
 
 @contextmanager
-def _without_ufunc_buffer() -> Iterator[None]:
+def without_ufunc_buffer() -> Iterator[None]:
     """Keep NumPy from copying operands whose runs are shorter than its buffer of 8192 values.
 
     It does so even where nothing is cast, and the later stages of the butterflies, which have short
     runs, take two to three times as long. The setting holds for this context only.
+
+    >>> with without_ufunc_buffer():
+    ...     np.getbufsize()
+    128
+    >>> np.getbufsize()
+    8192
     """
     usual = np.setbufsize(128)
     try:
@@ -166,23 +171,24 @@ def transform_rows(
     scratch = np.empty((2, order * width), dtype)
     scale_in = None if before is None else before.astype(dtype)[:, None]
     scale_out = None if after is None else after.astype(dtype)[:, None]
-    for start in range(0, total, width):
-        stop = min(start + width, total)
-        values, spare = scratch[:, : order * (stop - start)].reshape(2, order, stop - start)
-        part = source[:, start:stop]
-        if at is None:
-            values[...] = part
-            if scale_in is not None:
-                values *= scale_in
-        else:
-            values[...] = 0
-            values[at] = part if scale_in is None else part * scale_in
-        result = kernel(values, spare)
-        picked = result if take is None else result[take]
-        if scale_out is None:
-            out[:, start:stop] = picked
-        else:
-            np.multiply(picked, scale_out, out=out[:, start:stop])
+    with without_ufunc_buffer():
+        for start in range(0, total, width):
+            stop = min(start + width, total)
+            values, spare = scratch[:, : order * (stop - start)].reshape(2, order, stop - start)
+            part = source[:, start:stop]
+            if at is None:
+                values[...] = part
+                if scale_in is not None:
+                    values *= scale_in
+            else:
+                values[...] = 0
+                values[at] = part if scale_in is None else part * scale_in
+            result = kernel(values, spare)
+            picked = result if take is None else result[take]
+            if scale_out is None:
+                out[:, start:stop] = picked
+            else:
+                np.multiply(picked, scale_out, out=out[:, start:stop])
 
 
 def transform_inplace(buffer: NDArray[Any], signs: NDArray[Any] | None = None) -> None:
