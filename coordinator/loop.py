@@ -113,8 +113,8 @@ class RunLoop:
             if self._listing_failures >= LISTING_FAILURES:
                 raise
         else:
-            self._listing_seconds = clock.now() - began
-            self._context.spend("collect", self._listing_seconds)
+            self._listing_seconds = listing.seconds
+            self._context.spend("collect", clock.now() - began)
             if listing.stops - self._performer.stops:
                 self._tell(StopRequested(clock.now(), "cancelled"))
             self._take_in(listing)

@@ -45,6 +45,7 @@ def start(platform: Platform, **options) -> Outcome:
 
 
 def resume(platform: Platform, **options) -> Outcome:
+    platform.reports()  # what the earlier process did not hear, nobody hears
     return resume_run(
         platform.bucket,
         RUN,
@@ -348,6 +349,46 @@ def test_killed_at_any_request_a_run_can_be_resumed(number):
         written = platform.bucket.objects[keys.final_result_key(RUN)].body
         assert written == reference.bucket.objects[keys.final_result_key(RUN)].body
         assert before is None or written == before.body
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 15])
+def test_killed_while_dispatching_a_run_invokes_the_others_when_resumed(count):
+    platform = Platform()
+    submit = platform.submit
+
+    def die(tasks):
+        submit(tasks[:count])
+        raise KilledError
+
+    platform.submit = die
+    with pytest.raises(KilledError):
+        start(platform)
+    platform.submit = submit
+    outcome = resume(platform)
+    assert outcome.exact and outcome.seconds < TIMEOUT
+    assert {worker for worker, _ in platform.invoked} == set(range(16))
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_killed_while_asleep_a_run_can_be_resumed_without_invoking_again(number):
+    platform = Platform()
+    sleep, count = platform.clock.sleep, 0
+
+    def die(seconds):
+        nonlocal count
+        count += 1
+        if count == number:
+            raise KilledError
+        sleep(0.02)
+
+    platform.clock.sleep = die
+    with pytest.raises(KilledError):
+        start(platform)
+    platform.clock.sleep = sleep
+    outcome = resume(platform)
+    assert outcome.exact
+    again = [worker for worker, attempt in platform.invoked if attempt > 1]
+    assert not again or number == 1  # the dispatch had not been written down as complete
 
 
 def test_a_lost_decisive_answer_is_an_error_and_not_another_result():
