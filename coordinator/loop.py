@@ -81,6 +81,8 @@ class RunLoop:
                     self._poll()
             except KeyboardInterrupt:
                 self._tell(StopRequested(clock.now(), "stopped"))
+            if self._performer.finish is not None and self._performer.finish.state == "running":
+                self._dispatcher.hand_over()
         finally:
             self._dispatcher.close()
             self._collector.close()

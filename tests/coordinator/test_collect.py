@@ -106,8 +106,11 @@ def test_errors_and_stop_markers_come_with_the_same_listing(store, collector):
     ],
 )
 def test_an_answer_that_fails_a_check_is_shown_and_does_not_count(
-    store, collector, value, metadata, kind, fatal
+    memory, value, metadata, kind, fatal
 ):
+    bucket, collector = memory
+    collector.look()
+    store = RunStore(bucket, RUN)
     store.put_result(5, value, metadata.to_metadata() if metadata else {})
     found = collector.look()
     assert found.answers == () and found.rejected == {5}

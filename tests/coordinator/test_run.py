@@ -411,6 +411,22 @@ def test_near_the_time_limit_the_run_is_handed_over_and_nobody_is_invoked_twice(
     assert 30.0 <= second.seconds < 31.5
 
 
+def test_a_hand_over_half_way_through_the_dispatch_leaves_the_others_to_be_invoked():
+    platform = Platform(default=[Answer(5.0)], table={3: [Refused(), Answer()]})
+    reports, submit, waiting = platform.reports, platform.submit, []
+
+    def slowly(tasks):
+        submit(tasks[:10])
+        waiting.extend(tasks[10:])
+
+    platform.submit = slowly
+    assert start(platform, time_left=lambda: 1.0).state == "running"
+    platform.submit = submit
+    assert reports() == []
+    assert resume(platform).exact
+    assert sorted(w for w, attempt in platform.invoked if attempt == 2) == [3, *range(10, 16)]
+
+
 def test_a_deadline_goes_on_counting_through_a_hand_over():
     platform = Platform(default=[Answer(500.0)], table={0: [Answer(1.0)]})
     began = platform.clock.now()
