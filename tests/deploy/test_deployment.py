@@ -35,7 +35,7 @@ PERMISSIONS = [
     if statement["Sid"] != "WriteLogs"
 ]
 DENIED = ("AccessDenied", "InvokeDenied", "not allowed")
-OF_THEIR_OWN = ("WriteError", "DeleteInvalidResult")  # needed when something has gone wrong
+OF_THEIR_OWN = ("WriteError", "DeleteDamagedResult")  # needed when something has gone wrong
 
 
 @pytest.fixture(scope="module")
@@ -125,14 +125,14 @@ def test_a_failure_cannot_be_told_without_the_permission_to_write_it(
         assert not any("/errors/" in key for key in _without_a_block(deployed))
 
 
-def test_an_invalid_result_stays_without_the_permission_to_delete_it(
+def test_a_damaged_result_stays_without_the_permission_to_delete_it(
     deployed: Deployment, encoded: Path
 ) -> None:
-    with deployed.without("CoordinatorRole", "DeleteInvalidResult"):
-        denied = deployed.invoke({**EVENT, "run": _run_with_invalid_results(deployed)})
+    with deployed.without("CoordinatorRole", "DeleteDamagedResult"):
+        denied = deployed.invoke({**EVENT, "run": _run_with_damaged_results(deployed)})
     assert denied.get("state") != "exact"
     assert any(word in json.dumps(denied) for word in DENIED), denied
-    repaired = deployed.invoke({**EVENT, "run": _run_with_invalid_results(deployed)})
+    repaired = deployed.invoke({**EVENT, "run": _run_with_damaged_results(deployed)})
     assert repaired["state"] == "exact"
 
 
@@ -197,9 +197,10 @@ def _without_a_block(deployed: Deployment) -> list[str]:
     return deployed.keys(f"runs/{answer['run']}/")
 
 
-def _run_with_invalid_results(deployed: Deployment) -> str:
-    """A new run id, for which results lie in the bucket that are those of no product."""
+def _run_with_damaged_results(deployed: Deployment) -> str:
+    """A new run id, for which results lie in the bucket that are cut short."""
     run = new_run_id(int(time.time() * 1000), os.urandom(10))
     for worker in range(WORKERS):
-        deployed.upload(f"runs/{run}/results/{worker:05d}.npy", np.zeros(3))
+        key = f"runs/{run}/results/{worker:05d}.npy"
+        deployed.client("s3").put_object(Bucket=deployed.bucket, Key=key, Body=b"\x93NUMPY")
     return run
