@@ -120,6 +120,8 @@ class LocalStack:
 
     def start(self) -> None:
         """Build what is missing and start both servers; stops again by itself when that fails."""
+        if self.folder != Path():
+            raise LocalStackError("this local stack is running already: make another one")
         self.folder = Path(tempfile.mkdtemp(prefix="polarlambda-local-"))
         try:
             self._start()
