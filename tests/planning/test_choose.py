@@ -53,7 +53,7 @@ def test_what_is_given_is_kept() -> None:
     assert choose_code(*IMAGES, data_blocks=52, code="uncoded").workers == 52
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.integers(1, 10**7),
     st.integers(1, 10**5),
