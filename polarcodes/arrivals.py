@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.checks import worker_indices
+from polarcodes.checks import real, worker_indices
 from polarcodes.erasures import ErasureTree
 from polarcodes.errors import InvalidCode, InvalidWorkers
 
@@ -30,7 +30,7 @@ class Arrivals(ABC):
 
     def __init__(self, workers: int, answer_error: float, tolerance: float) -> None:
         for name, value in (("answer_error", answer_error), ("tolerance", tolerance)):
-            if not value > 0:
+            if not real(name, value) > 0:
                 raise InvalidCode(f"{name} must be a positive number, got {value!r}")
         self._workers = workers
         self._erased = bytearray(b"\x01") * workers
