@@ -49,7 +49,7 @@ class Source(ABC):
     def check_unchanged(self) -> None:
         """Raise `SourceChanged` if the source is no longer what was opened."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (only some sources hold something open)
         """Release what the source holds."""
 
     @property

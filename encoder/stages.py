@@ -74,7 +74,7 @@ class SpoolStage(Stage):
         self._tile_bytes = entries * shared.dtype.itemsize
         self._shared = shared
         self._folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder, prefix="polarlambda-", buffering=0)
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="polarlambda-", buffering=0)  # noqa: SIM115 (closed by `close`)
 
     def buffer(self, entries: int) -> NDArray[Any]:
         """The shared array, as (N, entries)."""

@@ -8,13 +8,13 @@ from functions.threads import limit_threads
 
 limit_threads()  # before NumPy is imported below
 
-from blockstore.bucket import Bucket
-from blockstore.connect import s3_client
-from coordinator.invoker import LambdaInvoker, lambda_client
-from functions import log
-from functions.coordinator.request import parse_request
-from functions.coordinator.serve import REFUSALS, serve
-from functions.coordinator.settings import CoordinatorSettings
+from blockstore.bucket import Bucket  # noqa: E402
+from blockstore.connect import s3_client  # noqa: E402
+from coordinator.invoker import LambdaInvoker, lambda_client  # noqa: E402
+from functions import log  # noqa: E402
+from functions.coordinator.request import parse_request  # noqa: E402
+from functions.coordinator.serve import REFUSALS, serve  # noqa: E402
+from functions.coordinator.settings import CoordinatorSettings  # noqa: E402
 
 THREADS = 32
 

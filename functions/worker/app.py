@@ -9,16 +9,16 @@ from functions.threads import limit_threads
 
 limit_threads()  # before NumPy is imported below
 
-from blockstore.bucket import Bucket
-from blockstore.connect import s3_client
-from blockstore.errors import TaskRefused
-from blockstore.runs import RunStore
-from blockstore.tasks import WorkerTask
-from functions import log
-from functions.worker import report
-from functions.worker.faults import RunStopped
-from functions.worker.product import multiply
-from functions.worker.settings import WorkerSettings
+from blockstore.bucket import Bucket  # noqa: E402
+from blockstore.connect import s3_client  # noqa: E402
+from blockstore.errors import TaskRefused  # noqa: E402
+from blockstore.runs import RunStore  # noqa: E402
+from blockstore.tasks import WorkerTask  # noqa: E402
+from functions import log  # noqa: E402
+from functions.worker import report  # noqa: E402
+from functions.worker.faults import RunStopped  # noqa: E402
+from functions.worker.product import multiply  # noqa: E402
+from functions.worker.settings import WorkerSettings  # noqa: E402
 
 _bucket: Bucket | None = None
 
@@ -44,7 +44,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     except RunStopped as exc:
         log.line("stopped", message=str(exc), **report.bound(task))
         return {"state": "stopped", "message": str(exc)}
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001 - whatever it is, the coordinator must hear of it
         return report.failure(store, task, exc)
     log.line("answered", first=first, **metadata.to_metadata() | report.bound(task))
     return {"state": "answered" if first else "late", "worker": task.worker, "run": task.run}

@@ -112,7 +112,7 @@ class EnvironmentPool:
         async def start() -> None:
             try:
                 environment = await self._fresh()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
                 self._refuse(error)
             else:
                 self.release(environment)

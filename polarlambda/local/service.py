@@ -104,7 +104,7 @@ class Service:
             if request.path.startswith(ADMIN):
                 return await self._admin(request)
             return await self._api.handle(request)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a bug of ours must answer 500, not hang the client
             traceback.print_exc()
             body = {"Type": "Service", "Message": f"{type(error).__name__}: {error}"}
             return http.json_response(500, body, {"x-amzn-ErrorType": "ServiceException"})

@@ -79,7 +79,7 @@ class Template:
 def load_template(path: Path, parameters: Mapping[str, str] | None = None) -> Template:
     """Read the template at ``path`` with these ``parameters`` instead of their defaults."""
     try:
-        template = yaml.load(path.read_text(), Loader=_Loader)
+        template = yaml.load(path.read_text(), Loader=_Loader)  # noqa: S506 - it is a SafeLoader
     except FileNotFoundError:
         raise TemplateRefused(
             f"no template at {path}: run inside a checkout of polarlambda, or pass --template"

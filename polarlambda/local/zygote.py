@@ -47,7 +47,7 @@ def main() -> None:
 def preload() -> None:
     """Import what every environment needs, and fill a cache of botocore's JSON models."""
     if importlib.util.find_spec("numpy"):
-        import numpy
+        import numpy  # noqa: F401
     if importlib.util.find_spec("botocore"):
         import botocore.session
         from botocore.loaders import JSONFileLoader
@@ -197,7 +197,7 @@ def become_environment(command: dict[str, object]) -> None:
         bootstrap(sys.argv)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the last frame of this process
         import traceback
 
         traceback.print_exc()
