@@ -28,7 +28,8 @@ class SequentialPlan(DecodingPlan):
 
     Cost for each column: the level operations (about 3 N where the set is barely decodable) and
     N log2 N additions. Memory besides Y and X: one workspace of 1 to 8 MiB, at most three quarters
-    of a large Y, because columns are taken in chunks. Additions only, in a fixed order: the same bytes for any chunking.
+    of a large Y, because columns are taken in chunks. Additions only, in a fixed order: the same
+    bytes for any chunking, on any machine.
     """
 
     method = "sequential"

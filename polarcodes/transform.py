@@ -191,7 +191,8 @@ def transform_rows(
         for start in range(0, total, width):
             stop = min(start + width, total)
             values, spare = scratch[:, : order * (stop - start)].reshape(2, order, stop - start)
-            part = source[:, start:stop]
+            # First, so that a uint64 times a sign is not taken to float64.
+            part = source[:, start:stop].astype(dtype, copy=False)
             if at is None:
                 values[...] = part
                 if scale_in is not None:
