@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -83,6 +84,8 @@ def draw_delays(delays: str, scale: float, seed: int) -> Array:
 
     from polarcodes.delays import DELAY_NAMES, from_table, make_delays
 
+    if not (math.isfinite(scale) and scale >= 0):
+        raise BadInput(f"scale must be a finite factor, at least 0, got {scale}")
     if delays in DELAY_NAMES:
         model = make_delays(delays)
     elif Path(delays).is_file():
