@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
@@ -94,7 +95,12 @@ class RunLoop:
     def _begin(self) -> None:
         context = self._context
         if context.journal.dispatches and self.state.decisive is None:
-            self._take_in(self._collector.look())
+            listing = self._collector.look()
+            past = [
+                r if r.worker in listing.rejected else replace(r, fatal=False)
+                for r in listing.failures
+            ]  # what denied them may have been put right since
+            self._take_in(replace(listing, failures=tuple(past)))
         self._tell(Started(context.clock.now()))
 
     def _poll(self) -> None:

@@ -410,6 +410,22 @@ def test_killed_while_asleep_a_run_can_be_resumed_without_invoking_again(number)
     assert not again or number == 1  # the dispatch had not been written down as complete
 
 
+def test_a_permission_that_was_put_right_lets_a_failed_run_be_resumed():
+    platform = Platform(default=[Fail("AccessDenied", True), Answer()])
+    assert start(platform).state == "failed"
+    outcome = resume(platform)
+    assert outcome.exact and close(outcome.value, platform.product)
+    assert len(platform.invoked) == 2 * platform.workers
+
+
+def test_a_permission_that_was_not_put_right_fails_again_and_is_tried_once():
+    platform = Platform(default=[Fail("AccessDenied", True)])
+    start(platform)
+    outcome = resume(platform)
+    assert outcome.state == "failed" and "AccessDenied" in outcome.message
+    assert len(platform.invoked) == 2 * platform.workers
+
+
 def test_a_run_that_is_exact_is_returned_and_not_computed_again():
     platform = Platform(table={2: [Fail("NotFinite", True)]})
     outcome = start(platform)
