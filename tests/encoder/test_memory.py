@@ -152,6 +152,18 @@ def test_a_disk_that_runs_full_is_a_typed_error_and_leaves_no_matrix(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_spool_folder_that_cannot_be_written_is_a_typed_error(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(**_: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", denied)
+    with pytest.raises(SpoolTooSmall, match="Permission denied; choose another folder"):
+        encode(MATRIX, bucket, "m", WIDE, memory=140 * MB, spool=tmp_path)
+    assert list(bucket.list("")) == []
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket on a server, for encoders in other processes."""
