@@ -347,3 +347,11 @@ def test_a_body_cut_short_is_read_into_memory_again() -> None:
 
     with pytest.raises(CorruptObject, match="announced"):
         stubbed(get_object=[longer]).read_into(memoryview(room), "k", 0)
+
+
+def test_an_endpoint_that_is_no_url_is_named(monkeypatch):
+    from blockstore.connect import s3_client
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "nonsense")
+    with pytest.raises(StoreUnavailable, match="AWS_ENDPOINT_URL_S3 must be a URL"):
+        s3_client()
