@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from polarlambda.connect import function_client, worker_limits
 from polarlambda.deployed import StatusWatcher, call_coordinator, check_coordinator
+from polarlambda.errors import BadInput
 from polarlambda.result import Arrival, Result, finite
 from polarlambda.settings import Settings
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
+    from blockstore.records import RunStatus
     from coordinator.events import Event
     from coordinator.invoker import LambdaInvoker
     from coordinator.outcome import Outcome
@@ -133,14 +135,20 @@ def _await_deployed(
     listeners: Listeners,
 ) -> Result:
     from blockstore.arrays import get_array
-    from coordinator.run import cancel_run
 
     try:
         with StatusWatcher(bucket, run, listeners.on_arrival):
             answer = call_coordinator(client, function, event)
     except KeyboardInterrupt:  # it would go on without us, at our cost
-        cancel_run(bucket, run)
-        return _interrupted(bucket, run)
+        try:
+            return _interrupted(bucket, run)
+        except KeyboardInterrupt:  # in a hurry: no estimate, but nobody is paid any longer
+            _cancel(bucket, run)
+            raise
+    except BadInput:
+        if "matrix" in event:  # a run that never began leaves nothing behind
+            bucket.delete([event["x"]])
+        raise
     key = answer.get("result")
     return Result(
         run=answer["run"],
@@ -160,13 +168,28 @@ def _await_deployed(
     )
 
 
+def _cancel(bucket: Bucket, run: str) -> RunStatus:
+    """Stop the deployed coordinator, also one that has not begun yet; the status then."""
+    from blockstore.errors import ObjectMissing
+    from blockstore.records import RunStatus
+    from blockstore.runs import RunStore
+    from coordinator.run import cancel_run
+
+    store = RunStore(bucket, run)
+    try:
+        return cancel_run(bucket, run)
+    except ObjectMissing:  # it finds the marker when it begins
+        store.put_stop(1)
+        message = "the run was cancelled before it began"
+        return RunStatus(run=run, state="cancelled", arrivals=0, workers=1, message=message)
+
+
 def _interrupted(bucket: Bucket, run: str) -> Result:
     """What the deployed coordinator had published when it was told to stop."""
     from blockstore.errors import ObjectMissing
     from blockstore.runs import RunStore
 
-    store = RunStore(bucket, run)
-    status = store.get_status()
+    status, store = _cancel(bucket, run), RunStore(bucket, run)
     try:
         value = store.get_estimate()
     except ObjectMissing:

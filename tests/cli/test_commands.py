@@ -148,7 +148,8 @@ def test_a_run_can_be_listed_shown_watched_resumed_and_deleted(
         assert cli("runs", "resume", run, "-o", output, "--on", on).exit_code == 0
         assert output.read_bytes() == first
 
-    assert cli("runs", "cancel", run).exit_code == 0  # one that has ended stays as it is
+    again = cli("runs", "cancel", run)  # one that has ended stays as it is
+    assert again.exit_code == 0 and "had ended before, it is exact" in again.stdout
     assert RunStore(bucket, run).get_status().state == "exact"
     deleted = cli("runs", "delete", run)
     assert re.search(rf"deleted run {run}: \d+ objects", deleted.stdout)

@@ -549,7 +549,7 @@ def test_cancel_of_a_finished_run_changes_nothing():
     platform = Platform()
     start(platform)
     before = dict(platform.bucket.objects)
-    cancel_run(platform.bucket, RUN)
+    assert cancel_run(platform.bucket, RUN).state == "exact"
     assert platform.bucket.objects == before
     with pytest.raises(ObjectMissing):
         cancel_run(platform.bucket, keys.new_run_id(1, bytes(10)))
@@ -568,6 +568,25 @@ def test_ctrl_c_stops_paying_and_keeps_the_estimate():
     outcome = start(platform, on_event=interrupt)
     assert outcome.state == "stopped" and outcome.value is not None
     assert store(platform).stopped(1) and store(platform).get_status().state == "stopped"
+    assert resume(platform).exact
+
+
+def test_ctrl_c_pressed_twice_still_stops_the_workers():
+    platform = Platform(table={w: [Answer(50.0), Answer()] for w in range(8)})
+
+    def interrupt(event):
+        if isinstance(event, events.Estimated) and event.arrivals == 8:
+            platform.bucket.before = again
+            raise KeyboardInterrupt
+
+    def again(kind, key):
+        platform.bucket.before = lambda kind, key: None
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start(platform, on_event=interrupt)
+    assert store(platform).stopped(1)
+    platform.bucket.before = lambda kind, key: None
     assert resume(platform).exact
 
 
@@ -596,6 +615,21 @@ def test_the_report_has_times_requests_and_dollars_beside_the_plan():
     assert report["cost"]["total"] > 0 and report["planned"] == planned
     page = platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
     assert "<svg" in page and "planned $0.25" in page and "<script" not in page
+    assert page.count("<circle") == report["arrivals"] and "decoded: exact" in page
+
+
+def test_the_page_of_a_run_without_the_exact_product_says_what_is_known_and_escapes_errors():
+    platform = Platform(table=silent(8) | {15: [Fail("<b>Odd</b>")]})
+    outcome = start(platform, deadline=10.0)
+    page = platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
+    assert f"{outcome.error:.1%} (95 %: below {outcome.error_upper:.1%})" in page
+    assert "decoded: exact" not in page and "upper bound" in page
+    assert "&lt;b&gt;Odd" in page and "<b>" not in page
+    platform = Platform(table=silent(16))
+    start(platform, deadline=10.0)
+    assert (
+        "No answer arrived" in platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
+    )
 
 
 def test_silent_workers_are_billed_up_to_a_stated_bound():
