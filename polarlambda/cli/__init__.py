@@ -47,8 +47,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise Failure("interrupted", EXIT_INTERRUPTED) from stop
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # a reader such as `head` that has read enough is no failure: click ends quietly
         except Exception as error:
             known = explain(error)
             if known is None:

@@ -182,6 +182,16 @@ def test_faults(name):
         assert {r.type for r in outcome.worker_errors} >= {r.kind for r in reported}
 
 
+@pytest.mark.parametrize("options", [{"deadline": 0.15}, {"until": "seconds=0.15"}])
+def test_answers_that_are_there_when_the_time_is_up_are_used(options):
+    """The first look comes after the time allowed: a slow client, a short time."""
+    platform = Platform(table={w: [Answer(50.0)] for w in range(8)})
+    platform.clock.sleep = lambda seconds: setattr(platform.clock, "time", platform.clock.time + 1)
+    outcome = start(platform, **options)
+    assert (outcome.state, outcome.arrivals) == ("estimated", 8)
+    assert outcome.value is not None and outcome.met == ("until" in options)
+
+
 def test_a_silent_worker_is_given_up_at_its_timeout_and_not_before():
     platform = Platform(table=silent(8))
     outcome = start(platform)
