@@ -93,7 +93,8 @@ def resume_run(
     `MatrixMissing` or `ManifestError` when its matrix is gone or was encoded anew.
     """
     from blockstore.keys import validate_run
-    from polarlambda.product import Listeners, resume_deployed, resume_here
+    from polarlambda.product import Listeners, resume_here
+    from polarlambda.product_deployed import resume_deployed
 
     settings = Place(**place).settings()
     bucket = open_bucket(settings, pool=64)

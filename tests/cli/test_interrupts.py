@@ -109,16 +109,16 @@ def test_ctrl_c_while_the_deployed_coordinator_works_cancels_the_run(
 
 
 def test_a_deployed_run_that_is_interrupted_before_it_began_does_not_begin(bucket, monkeypatch):
-    from polarlambda import product
+    from polarlambda import product_deployed
     from polarlambda.product import Listeners
 
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(product, "call_coordinator", interrupt)
+    monkeypatch.setattr(product_deployed, "call_coordinator", interrupt)
     run = new_run_id(1, bytes(10))
     event = {"version": 1, "matrix": "a", "x": f"runs/{run}/x.npy", "run": run}
-    result = product._await_deployed(bucket, None, "function", run, event, Listeners())
+    result = product_deployed._await_deployed(bucket, None, "function", run, event, Listeners())
     assert (result.state, result.met, result.value) == ("cancelled", False, None)
     assert RunStore(bucket, run).stopped(1)
 
