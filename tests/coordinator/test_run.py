@@ -177,6 +177,8 @@ def test_faults(name):
         assert outcome.error_upper >= outcome.error > 0
     stops = [key for key in platform.bucket.objects if key.startswith(keys.stop_prefix(RUN))]
     assert len(stops) == (2 if again else 1)  # nobody is paid any longer
+    if state == "estimated" and again:
+        assert "; 8 of 16 answered. 8 of 16 workers: " in outcome.message
     reported = [r for row in table.values() for r in row[:1] if isinstance(r, Fail)]
     if state != "exact" and reported:
         assert {r.type for r in outcome.worker_errors} >= {r.kind for r in reported}
