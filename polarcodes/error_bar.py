@@ -74,7 +74,7 @@ def upper_relative_error(order: int, slots: NDArray[np.intp], workers: NDArray[n
     freedom = (
         max(1.0, mean * mean * blocks * blocks / beta_squared) if beta_squared > 0 else math.inf
     )
-    quantile = _chi_square_ratio(freedom)
+    quantile = chi_square_ratio(freedom)
     worst = max(float(diagonal.max()), mean * quantile)
     return min(cap, math.sqrt(worst))
 
@@ -116,7 +116,7 @@ def _transform(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return result.reshape(-1)
 
 
-def _chi_square_ratio(freedom: float) -> float:
+def chi_square_ratio(freedom: float) -> float:
     """Return the quantile at two standard deviations of chi-square over its degrees of freedom.
 
     Wilson and Hilferty's cube: exact to 1.5 % down to one degree of freedom.

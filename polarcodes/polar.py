@@ -21,6 +21,7 @@ from polarcodes.estimate import Estimate, mean_square
 from polarcodes.manifest import Fields
 from polarcodes.plan import DecodingPlan
 from polarcodes.polar_arrivals import PolarArrivals
+from polarcodes.randomness import random_signs
 from polarcodes.rounds import Rounds
 from polarcodes.sequential import compile_operations
 from polarcodes.sequential_plan import SequentialPlan
@@ -231,11 +232,3 @@ def power_of_two(workers: object) -> int:
             f"{2 * below}"
         )
     return order
-
-
-def random_signs(count: int, seed: int) -> NDArray[np.int8]:
-    """Return +-1 signs from the top bits of Philox(seed): the raw stream never changes."""
-    bits = np.random.Philox(seed).random_raw(count) >> np.uint64(63)
-    signs = (1 - 2 * bits.astype(np.int8)).astype(np.int8)
-    signs.flags.writeable = False
-    return signs
