@@ -23,7 +23,7 @@ from polarcodes.syndrome import SyndromeDecoder
 from polarcodes.syndrome_arrivals import SyndromeArrivals
 from polarcodes.syndrome_plan import SyndromePlan
 
-ROTATION = 0.3
+ROTATION = 0.6
 """Angles of rotated stages are uniform in pi/4 +- this many radians."""
 
 
@@ -49,8 +49,8 @@ class HadamardCode(ErasureCode):
     rounds : int
         1 or 2.
     rotated : bool, optional
-        Whether the last stage of each round has random angles; only with two rounds, the default
-        there.
+        Whether stages have random angles (:mod:`polarcodes.rounds`); only with two rounds, where
+        it is the default.
 
     References
     ----------
@@ -90,7 +90,8 @@ class HadamardCode(ErasureCode):
             )
         super().__init__(count, blocks, seed, random_subset(count, blocks, seed, stream=1))
         order = 1 << (count - 1).bit_length()
-        angles = random_angles((rounds, order // 2), ROTATION, seed, stream=2) if rotated else None
+        shape = Rounds.angle_shape(order)
+        angles = random_angles(shape, ROTATION, seed, stream=2) if rotated else None
         signs = random_signs(rounds * order, seed).reshape(rounds, order)
         self._rounds = Rounds(signs, angles)
         self._positions = random_subset(order, count, seed, stream=3)
@@ -202,7 +203,7 @@ class HadamardCode(ErasureCode):
         shape = (len(signs), order)
         code._rounds = Rounds(
             fields.sign_rows("signs", shape),
-            None if angles is None else fields.numbers("angles", (len(signs), order // 2)),
+            None if angles is None else fields.numbers("angles", Rounds.angle_shape(order)),
         )
         return code
 

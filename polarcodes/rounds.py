@@ -1,13 +1,14 @@
 """One or two randomised rounds of the Hadamard transform: the generator G of a code, applied fast.
 
-A round is B = R (H_{N/2} (x) I_2) D: random signs D, all butterfly stages but the last, and a last
-stage R on neighbouring rows (2j, 2j+1) with an angle t_j of its own,
+A round is B = H D with random signs D. One round is G = B, entries +1 and -1 (arXiv 2309.00682);
+two rounds are G = B_2 B_1 / sqrt(N) (ours). A stage of H may be rotated: each of its pairs of rows
+has an angle t of its own,
 
     (a, b) -> sqrt(2) (a cos t + b sin t, a sin t - b cos t),
 
-which is the plain butterfly (a + b, a - b) at t = pi/4. B^T B = N I for any angles. One round is
-G = B_1; two rounds are G = B_2 B_1 / sqrt(N). So G^T G = N I always, and with one round and no
-angles G = H D with entries +1 and -1 (arXiv 2309.00682; the rounds and angles are ours).
+which is the plain butterfly (a + b, a - b) at t = pi/4. B^T B = N I for any angles, so G^T G = N I.
+Rotated are the last stage of the first round, on rows (2j, 2j+1), and the last four stages of the
+second (all of them up to N = 16, where fewer leave some sets of erasures singular).
 
 The last four stages of a round are one product with a small matrix per 16 neighbouring rows, and
 that matrix absorbs the angles, the signs of the next round and the scale: two rotated rounds cost
@@ -21,9 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.transform import hadamard, kronecker_products, transform_rows
+from polarcodes.transform import kronecker_products, transform_rows
 
-_GROUP = 16  # rows of one small product, the fastest Kronecker factor
+_GROUP = 1 << 4  # rows of one small product, the fastest Kronecker factor
+ROTATED_STAGES = 4
+"""Rotated stages of the second round, as far as log2 N allows."""
+
 _SINGLE_THREAD = 1 << 17  # multiplications of one product that BLAS does not share among threads
 
 Ids = NDArray[np.intp]
@@ -37,8 +41,9 @@ class Rounds:
     ----------
     signs : (r, N) int8
         The diagonals of D, +1 or -1; r is 1 or 2.
-    angles : (r, N/2) float64 or None
-        t_j of each round's last stage in radians; None for plain butterflies.
+    angles : (1 + min(4, log2 N), N/2) float64 or None
+        Of two rounds: row 0 rotates the last stage of the first round, row 1 + q that stage of the
+        second which pairs rows differing in bit q; column j belongs to the j-th such pair.
     """
 
     def __init__(self, signs: NDArray[np.int8], angles: Float | None = None) -> None:
@@ -46,6 +51,11 @@ class Rounds:
         self.angles = angles
         self.order: int = signs.shape[1]
         self._matrices: dict[str, list[NDArray[Any]]] = {}
+
+    @staticmethod
+    def angle_shape(order: int) -> tuple[int, int]:
+        """Return the shape of the angles of two rotated rounds of this order."""
+        return 1 + min(ROTATED_STAGES, order.bit_length() - 1), order // 2
 
     @property
     def plain(self) -> bool:
@@ -129,20 +139,27 @@ class Rounds:
 
     def _group_matrix(self, index: int) -> Float:
         group = min(self.order, _GROUP)
+        matrix = np.broadcast_to(np.eye(group), (self.order // group, group, group)).copy()
         if self.angles is None:
-            cosines = sines = np.ones(self.order // 2)
+            rotated = np.empty((0, self.order // 2))
         else:
-            cosines = np.sqrt(2.0) * np.cos(self.angles[index])
-            sines = np.sqrt(2.0) * np.sin(self.angles[index])
-        stages = np.kron(hadamard(group // 2), np.eye(2)).reshape(group // 2, 2, group)
-        stage = np.array([[cosines, sines], [sines, -cosines]])
-        stage = stage.transpose(2, 0, 1).reshape(-1, group // 2, 2, 2)
-        matrix = np.einsum("gjab,jbc->gjac", stage, stages).reshape(-1, group, group)
+            rotated = self.angles[:1] if index == 0 else self.angles[1:]
+        for bit in reversed(range(group.bit_length() - 1)):
+            half = 1 << bit
+            pairs = matrix.reshape(-1, 2, half, group)
+            up, low = pairs[:, 0].copy(), pairs[:, 1].copy()
+            if bit < len(rotated):
+                angle = rotated[bit].reshape(-1, half, 1)
+                cosine, sine = np.sqrt(2.0) * np.cos(angle), np.sqrt(2.0) * np.sin(angle)
+            else:
+                cosine = sine = np.ones(1)
+            pairs[:, 0] = cosine * up + sine * low
+            pairs[:, 1] = sine * up - cosine * low
         if index + 1 < len(self.signs):
             matrix *= self.signs[index + 1].reshape(-1, group, 1)
         else:
             matrix *= self.order ** (0.5 * (1 - len(self.signs)))
-        return np.asarray(matrix)
+        return matrix
 
 
 def _grouped(

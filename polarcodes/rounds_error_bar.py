@@ -25,15 +25,19 @@ def error_factor(rounds: Rounds, data_blocks: int, spread: float) -> float:
 
     Sampling answers without replacement gives c = mean_i |z_i|^2 |y_i|^2 / |Y|^2 - 1 for any
     G^T G = N I. Over signs and slots the first term is q + (s - 1) (N - q) / (N - 1) with
-    q = E G_ij^4: 1 for one round; 3 - 2/N for two, a sum of N random signs over sqrt(N); with
-    rotated stages the terms have sizes and q = 3 (1 + 2 k^2 / N) - 2 (1 + k)^2 / N, k = E cos^2 2t.
+    q = E G_ij^4: 1 for one round; 3 - 2/N for two, where G_ij is a sum of N random signs over
+    sqrt(N). With rotated stages, t of them in the second round, the terms have sizes of their own,
+    q = 3 (1 + 2 k^2 (1 + k)^(t-1) / N) - 2 (1 + k)^(t+1) / N with k = E cos^2 of twice an angle.
     """
     order = int(rounds.order)
     if rounds.plain:
         fourth = 1.0
+    elif rounds.angles is None:
+        fourth = 3.0 - 2.0 / order
     else:
-        k = 0.0 if rounds.angles is None else 0.5 - math.sin(4 * spread) / (8 * spread)
-        fourth = 3 * (1 + 2 * k * k / order) - 2 * (1 + k) ** 2 / order
+        k = 0.5 - math.sin(4 * spread) / (8 * spread)
+        t = len(rounds.angles) - 1
+        fourth = 3.0 + (6 * k * k * (1 + k) ** (t - 1) - 2 * (1 + k) ** (t + 1)) / order
     return fourth + (data_blocks - 1) * (order - fourth) / (order - 1) - 1
 
 

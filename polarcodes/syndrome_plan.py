@@ -103,11 +103,12 @@ class SyndromePlan(DecodingPlan):
         if order < 2 or order & (order - 1):
             raise InvalidPlan(f"signs must have a power of two of columns, got {order}")
         if angles.size and (
-            angles.shape != (len(signs), order // 2)
+            len(signs) != 2
+            or angles.shape != Rounds.angle_shape(order)
             or angles.dtype.kind != "f"
             or not np.isfinite(angles).all()
         ):
-            raise InvalidPlan(f"angles must be finite, of shape {(len(signs), order // 2)}")
+            raise InvalidPlan(f"angles must be finite, of shape {Rounds.angle_shape(order)}")
         workers = stored_indices(arrays, "workers", None)
         rows = stored_indices(arrays, "rows", order)
         slots = stored_indices(arrays, "slots", order)
