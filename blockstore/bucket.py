@@ -9,10 +9,10 @@ ends early is not retried by the SDK, so it is here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
@@ -28,6 +28,26 @@ from blockstore.errors import (
 BODY_ATTEMPTS = 4
 CONFLICT_ATTEMPTS = 6
 DELETE_BATCH = 1000
+READ_BYTES = 256 << 10
+
+
+Received = TypeVar("Received")
+
+
+def _read_whole(stream: Any) -> tuple[bytes, int]:
+    body: bytes = stream.read()
+    return body, len(body)
+
+
+def _read_into(stream: Any, view: memoryview) -> tuple[None, int]:
+    """The number of bytes that came; small reads, because each of them is copied once more."""
+    done = 0
+    while done < len(view):
+        count = stream.readinto(view[done : done + READ_BYTES])
+        if count == 0:
+            break
+        done += count
+    return None, done + len(stream.read(1))  # the end is where S3's checksum is compared
 
 
 @dataclass(frozen=True)
@@ -73,16 +93,7 @@ class Bucket:
 
         With `if_match`, raises `errors.ObjectChanged` unless the object still has that ETag.
         """
-        return self._fetch(key, first, last, if_match)[0]
-
-    def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
-        """(bytes, user metadata) of an object."""
-        return self._fetch(key, None, None, None)
-
-    def _fetch(
-        self, key: str, first: int | None, last: int | None, if_match: str | None
-    ) -> tuple[bytes, dict[str, str]]:
-        request: dict[str, Any] = {"Bucket": self.name, "Key": key}
+        request: dict[str, Any] = {"Key": key}
         if first is not None or last is not None:
             start = first or 0
             if last is not None and last < start:
@@ -90,30 +101,62 @@ class Bucket:
             request["Range"] = f"bytes={start}-" + ("" if last is None else str(last))
         if if_match is not None:
             request["IfMatch"] = if_match
+        body, _ = self._fetch(request, _read_whole)
+        if last is not None and len(body) != last - (first or 0) + 1:
+            raise self._too_short(key, first or 0, last, len(body))
+        return body
+
+    def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
+        """(bytes, user metadata) of an object."""
+        body, response = self._fetch({"Key": key}, _read_whole)
+        return body, dict(response.get("Metadata", {}))
+
+    def read_into(
+        self, view: memoryview, key: str, first: int, *, if_match: str | None = None
+    ) -> None:
+        """Fill `view` with the object's bytes from `first` on, in memory that is the caller's.
+
+        Raises `CorruptObject` if the object ends before, otherwise like `get`.
+        """
+        last = first + len(view) - 1
+        request = {"Key": key, "Range": f"bytes={first}-{last}"}
+        if if_match is not None:
+            request["IfMatch"] = if_match
+        _, response = self._fetch(request, lambda stream: _read_into(stream, view))
+        count = int(response["ContentLength"])
+        if count != len(view):
+            raise self._too_short(key, first, last, count)
+
+    def _too_short(self, key: str, first: int, last: int, count: int) -> CorruptObject:
+        return CorruptObject(
+            f"s3://{self.name}/{key}: bytes {first}-{last} were asked for, {count} bytes came: "
+            "the object is shorter than its description says"
+        )
+
+    def _fetch(
+        self, request: dict[str, Any], read: Callable[[Any], tuple[Received, int]]
+    ) -> tuple[Received, dict[str, Any]]:
+        """(what `read` made of the body, answer) of a GET; bodies cut short are asked for again."""
+        key = request["Key"]
         problem: Exception | None = None
         for attempt in range(BODY_ATTEMPTS):
             if attempt:
                 time.sleep(self._pause * 2 ** (attempt - 1))
             try:
-                response = self.client.get_object(**request)
+                response = self.client.get_object(Bucket=self.name, **request)
             except (ClientError, BotoCoreError) as exc:
                 raise faults.translate(exc, "read", self.name, key) from exc
             try:
                 with response["Body"] as stream:
-                    body = stream.read()
+                    received, count = read(stream)
             except faults.CUT_SHORT as exc:
                 problem = exc
                 continue
-            length = int(response["ContentLength"])
-            if len(body) != length:
-                problem = CorruptObject(f"{len(body)} bytes came of the {length} announced")
-                continue
-            if "Range" in request and last is not None and length != last - (first or 0) + 1:
-                raise CorruptObject(
-                    f"s3://{self.name}/{key}: bytes {first or 0}-{last} were asked for, {length} "
-                    "bytes came: the object is shorter than its description says"
-                )
-            return body, dict(response.get("Metadata", {}))
+            if count == int(response["ContentLength"]):
+                return received, response
+            problem = CorruptObject(
+                f"{count} bytes came of the {response['ContentLength']} announced"
+            )
         if isinstance(problem, ReadTimeoutError):
             raise faults.translate(problem, "read", self.name, key) from problem
         raise CorruptObject(

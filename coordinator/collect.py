@@ -28,6 +28,7 @@ from blockstore.errors import (
 from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
 from coordinator.answers import Answers
+from coordinator.ports import Clock
 
 __all__ = ["Answer", "Collector", "Listing"]
 
@@ -50,13 +51,14 @@ class Listing:
 
     answers are verified; failures are error records of workers, and answers that cannot be used
     (with `rejected` naming the workers whose object has to go before another attempt); stops are
-    the attempts whose stop marker is there.
+    the attempts whose stop marker is there. seconds: time that the LIST took, without the GETs.
     """
 
     answers: tuple[Answer, ...]
     failures: tuple[ErrorRecord, ...]
     rejected: frozenset[int]
     stops: frozenset[int]
+    seconds: float
 
 
 class Collector:
@@ -67,6 +69,7 @@ class Collector:
     store : the run's objects
     answers : what an answer has to look like
     x_digest, encoding : what it has to be an answer to
+    clock : measures the listings
     threads : GETs under way at once
     """
 
@@ -78,9 +81,11 @@ class Collector:
         x_digest: str,
         encoding: str,
         workers: int,
+        clock: Clock,
         threads: int = THREADS,
     ) -> None:
         self._store = store
+        self._clock = clock
         self._shape, self._dtype = answers.block_shape, answers.dtype
         self._x_digest, self._encoding, self._workers = x_digest, encoding, workers
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="collect")
@@ -97,7 +102,7 @@ class Collector:
         results: list[tuple[str, int]] = []
         errors: list[tuple[str, tuple[int, int]]] = []
         stops: set[int] = set()
-        run = self._store.run
+        run, began = self._store.run, self._clock.now()
         for info in self._store.bucket.list(keys.run_prefix(run)):
             key = info.key
             try:
@@ -110,6 +115,7 @@ class Collector:
                     errors.append((key, keys.parse_error_key(key)))
             except ValueError:  # somebody else's object: no key that we write
                 continue
+        seconds = self._clock.now() - began
         answers: list[Answer] = []
         failures: list[ErrorRecord] = []
         rejected: set[int] = set()
@@ -125,7 +131,8 @@ class Collector:
             if record is not None and worker < self._workers:
                 failures.append(record)
             self._seen.add(key)
-        return Listing(tuple(answers), tuple(failures), frozenset(rejected), frozenset(stops))
+        found_stops = frozenset(stops)
+        return Listing(tuple(answers), tuple(failures), frozenset(rejected), found_stops, seconds)
 
     def discard(self, workers: Iterable[int]) -> None:
         """Delete unusable answers, which would keep another attempt's from being written."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 from blockstore.tasks import WorkerTask
 from coordinator import events
@@ -14,20 +14,29 @@ from coordinator.signals import Failed, Invoked, Signal
 __all__ = ["Dispatcher"]
 
 
+@dataclass
+class _Sending:
+    """A dispatch under way: who was accepted, and who was not heard of yet."""
+
+    dispatch: Dispatch
+    silent: set[int]
+    accepted: set[int]
+
+
 class Dispatcher:
     """Turns the machine's Invoke into invocations, and their reports into signals."""
 
     def __init__(self, context: RunContext, invoker: Invoker) -> None:
         self._context = context
         self._invoker = invoker
-        self._open: dict[int, tuple[Dispatch, set[int]]] = {}  # by attempt: who is not heard of
+        self._open: dict[int, _Sending] = {}  # by attempt
 
     def send(self, workers: tuple[int, ...], attempt: int) -> None:
         """Write the dispatch down, then begin it."""
         context = self._context
         again = bool(context.journal.dispatches)
         dispatch = Dispatch(attempt, workers, context.clock.now())
-        self._open[attempt] = dispatch, set(workers)
+        self._open[attempt] = _Sending(dispatch, set(workers), set())
         context.journal = context.journal.dispatching(dispatch)
         context.journal.save(context.store)
         spec = context.journal.spec
@@ -53,37 +62,43 @@ class Dispatcher:
     def hear(self) -> list[Signal]:
         """What has become of the invocations since the last call."""
         now = self._context.clock.now()
-        accepted: dict[int, list[int]] = {}
+        invoked: dict[int, list[int]] = {}
         failed: list[Signal] = []
         for report in self._invoker.reports():
-            dispatch, silent = self._open[report.attempt]
-            silent.discard(report.worker)
+            worker, attempt = report.worker, report.attempt
+            sending = self._open[attempt]
+            sending.silent.discard(worker)
             if report.kind:
                 failed.append(
-                    Failed(
-                        now,
-                        report.worker,
-                        report.attempt,
-                        report.kind,
-                        report.message,
-                        report.fatal,
-                    )
+                    Failed(now, worker, attempt, report.kind, report.message, report.fatal)
                 )
             else:
-                accepted.setdefault(report.attempt, []).append(report.worker)
-            if not silent:
-                self._complete(replace(dispatch, at=now, complete=True))
-        invoked = [Invoked(now, tuple(workers), attempt) for attempt, workers in accepted.items()]
-        return [*invoked, *failed]
+                sending.accepted.add(worker)
+                invoked.setdefault(attempt, []).append(worker)
+            if not sending.silent:
+                self._complete(sending)
+        accepted = [Invoked(now, tuple(workers), attempt) for attempt, workers in invoked.items()]
+        return [*accepted, *failed]
 
     def close(self) -> None:
         """Drop the invocations that have not begun."""
         self._invoker.close()
 
-    def _complete(self, dispatch: Dispatch) -> None:
-        context = self._context
-        began = self._open.pop(dispatch.attempt)[0].at
-        context.spend("dispatch", dispatch.at - began)
-        context.journal = context.journal.dispatching(dispatch)
+    def hand_over(self) -> None:
+        """Write down exactly who was invoked, for the coordinator that carries on."""
+        self._invoker.close()
+        self.hear()
+        for sending in list(self._open.values()):
+            self._complete(sending)
+
+    def _complete(self, sending: _Sending) -> None:
+        """Keep the dispatch with those whom the platform accepted: nobody waits for the others."""
+        context, now = self._context, self._context.clock.now()
+        began, attempt = sending.dispatch.at, sending.dispatch.attempt
+        del self._open[attempt]
+        context.spend("dispatch", now - began)
+        accepted = tuple(sorted(sending.accepted))
+        done = Dispatch(attempt, accepted, now, complete=True)
+        context.journal = context.journal.dispatching(done)
         if context.journal.spec.decisive is None:
             context.journal.save(context.store)

@@ -1,5 +1,7 @@
 """The loop around the run machine: looks into the store and tells the machine what it sees."""
 
+# ruff: noqa: N818 (the names say what happened)
+
 from __future__ import annotations
 
 from collections import deque
@@ -79,6 +81,8 @@ class RunLoop:
                     self._poll()
             except KeyboardInterrupt:
                 self._tell(StopRequested(clock.now(), "stopped"))
+            if self._performer.finish is not None and self._performer.finish.state == "running":
+                self._dispatcher.hand_over()
         finally:
             self._dispatcher.close()
             self._collector.close()
@@ -113,8 +117,8 @@ class RunLoop:
             if self._listing_failures >= LISTING_FAILURES:
                 raise
         else:
-            self._listing_seconds = clock.now() - began
-            self._context.spend("collect", self._listing_seconds)
+            self._listing_seconds = listing.seconds
+            self._context.spend("collect", clock.now() - began)
             if listing.stops - self._performer.stops:
                 self._tell(StopRequested(clock.now(), "cancelled"))
             self._take_in(listing)

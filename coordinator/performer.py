@@ -7,7 +7,6 @@ from coordinator.context import RunContext
 from coordinator.decode import decode
 from coordinator.dispatch import Dispatcher
 from coordinator.estimate import estimate
-from coordinator.state import State
 from coordinator.signals import (
     Action,
     Decode,
@@ -20,6 +19,7 @@ from coordinator.signals import (
     Signal,
     StoreDecisive,
 )
+from coordinator.state import State
 
 __all__ = ["Performer"]
 

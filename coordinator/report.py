@@ -9,10 +9,10 @@ from typing import Any
 
 from coordinator.context import RunContext
 from coordinator.cost import Cost, Usage, cost
-from coordinator.state import State
 from coordinator.meter import MeteredBucket
 from coordinator.prices import Prices, load_prices
 from coordinator.signals import Finish
+from coordinator.state import State
 
 __all__ = ["Billing", "build_report", "error_curve", "run_cost"]
 

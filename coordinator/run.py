@@ -193,6 +193,7 @@ def _carry(
         x_digest=spec.x_digest,
         encoding=spec.encoding,
         workers=manifest.workers,
+        clock=clock,
         threads=threads,
     )
     dispatcher = Dispatcher(context, invoker)

@@ -1,5 +1,7 @@
 """When a run may end: the three conditions a caller can ask for."""
 
+# ruff: noqa: N818 (the names say what happened)
+
 from __future__ import annotations
 
 import math

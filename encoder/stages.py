@@ -27,8 +27,8 @@ class Stage(ABC):
         """Keep an encoded chunk, which begins `offset` entries into the tile."""
 
     @abstractmethod
-    def body(self, worker: int, entries: int, header: bytes) -> bytes | bytearray:
-        """The object of a worker's tile: header, then its `entries` entries."""
+    def copy_tile(self, worker: int, view: memoryview) -> None:
+        """Copy the first `len(view)` bytes of a worker's tile to `view`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -41,23 +41,25 @@ class MemoryStage(Stage):
     def __init__(self, workers: int, entries: int, dtype: np.dtype[Any]) -> None:
         self._workers = workers
         self._flat: NDArray[Any] = np.empty(workers * entries, dtype)
+        self._tile = self.buffer(entries)
 
     def buffer(self, entries: int) -> NDArray[Any]:
         """The room itself, as (N, entries)."""
-        return self._flat[: self._workers * entries].reshape(self._workers, entries)
+        self._tile = self._flat[: self._workers * entries].reshape(self._workers, entries)
+        return self._tile
 
     def keep(self, chunk: NDArray[Any], offset: int) -> None:
         """The chunk is the tile, and lies where it should."""
         if offset:
             raise ValueError(f"a tile in memory is one chunk, got one at offset {offset}")
 
-    def body(self, worker: int, entries: int, header: bytes) -> bytes | bytearray:
-        """One copy of the worker's row."""
-        return b"".join((header, byte_view(self.buffer(entries)[worker])))
+    def copy_tile(self, worker: int, view: memoryview) -> None:
+        """Copy the worker's row."""
+        view[:] = byte_view(self._tile[worker])
 
     def close(self) -> None:
         """Drop the array."""
-        self._flat = self._flat[:0].copy()
+        self._flat = self._tile = np.empty(0, self._flat.dtype)
 
 
 class SpoolStage(Stage):
@@ -98,17 +100,14 @@ class SpoolStage(Stage):
                 ) from exc
             view, place = view[count:], place + count
 
-    def body(self, worker: int, entries: int, header: bytes) -> bytes | bytearray:
-        """Read the worker's tile back, behind its header."""
-        body = bytearray(len(header) + entries * self._shared.dtype.itemsize)
-        body[: len(header)] = header
-        view, place = memoryview(body)[len(header) :], worker * self._tile_bytes
+    def copy_tile(self, worker: int, view: memoryview) -> None:
+        """Read the worker's tile back."""
+        place = worker * self._tile_bytes
         while view:
             count = os.preadv(self._file.fileno(), [view], place)
             if count == 0:
                 raise OSError(f"the spool file in {self._folder} is shorter than what was written")
             view, place = view[count:], place + count
-        return body
 
     def close(self) -> None:
         """Close the file, which frees its room."""

@@ -139,9 +139,7 @@ class ObjectSource(StoredSource):
         if not view:
             return
         try:
-            view[:] = self._bucket.get(
-                self._key, first=offset, last=offset + len(view) - 1, if_match=self._etag
-            )
+            self._bucket.read_into(view, self._key, offset, if_match=self._etag)
         except ObjectChanged as exc:
             raise self._changed() from exc
 

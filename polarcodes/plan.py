@@ -132,12 +132,18 @@ class SelectionPlan(DecodingPlan):
         return cls(workers, stored_indices(arrays, "rows", len(workers)))
 
 
-def stored_indices(arrays: Arrays, name: str, limit: int | None) -> NDArray[np.intp]:
-    """Return a stored index array, checked to lie within ``0..limit-1``."""
+def stored_indices(
+    arrays: Arrays, name: str, limit: int | None, *, columns: int | None = None
+) -> NDArray[np.intp]:
+    """Return a stored index array, checked to lie within ``0..limit-1``.
+
+    It must be one-dimensional, or have the given number of columns.
+    """
     values = np.asarray(arrays[name])
-    if values.ndim != 1 or values.dtype.kind not in "iu":
+    rest = () if columns is None else (columns,)
+    if values.ndim != 1 + len(rest) or values.shape[1:] != rest or values.dtype.kind not in "iu":
         raise InvalidPlan(
-            f"{name} must be a list of indices, got shape {values.shape} and dtype {values.dtype}"
+            f"{name} must be an array of indices, got shape {values.shape} and dtype {values.dtype}"
         )
     if values.size and (values.min() < 0 or (limit is not None and values.max() >= limit)):
         bound = "0 or more" if limit is None else f"0..{limit - 1}"

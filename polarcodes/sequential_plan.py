@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays, DecodingPlan, stored_indices
-from polarcodes.sequential import (
-    ADD,
-    HALF_ADD,
-    HALF_SUBTRACT,
-    Ids,
-    LevelOperations,
-)
-from polarcodes.transform import butterflies, chunk_columns
+from polarcodes.sequential import Ids, LevelOperations, dense_stages, first_step
+from polarcodes.transform import butterflies, butterfly_stage, chunk_columns, without_ufunc_buffer
+
+# The workspace has about 5 N rows: beyond the L2 cache, but wide chunks pay for short levels.
+_LEAST_SCRATCH, _MOST_SCRATCH = 1 << 20, 8 << 20
 
 
 class SequentialPlan(DecodingPlan):
@@ -41,46 +38,62 @@ class SequentialPlan(DecodingPlan):
         self._slots = slots
         self._signs = signs  # of the data slots
         self._order = workers.size + operations.missing.size
+        self._steps = first_step(self._order)  # the workspace row of the first step
+        self._scale = (signs / self._order)[:, None]  # powers of two: exact in every dtype
+        levels = operations.levels
+        self._longest_level = int(np.max(levels[:, 4] - levels[:, 0], initial=0))
 
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
-        order, operations = self._order, self._operations
-        rows = order + 1 + operations.first.size
+        rows = self._steps + self._operations.first.size + self._longest_level
         total = answers.shape[1]
-        width = min(chunk_columns(rows + 2 * order, answers.itemsize), max(total, 1))
+        budget = min(max(answers.nbytes * 3 // 4, _LEAST_SCRATCH), _MOST_SCRATCH)
+        width = min(chunk_columns(rows, answers.itemsize, budget), max(total, 1))
         product = np.empty((self.data_blocks, total), answers.dtype)
-        scale = (self._signs / order).astype(answers.dtype)[:, None]  # a power of two: exact
-        memory = np.empty((rows + 2 * order) * width, answers.dtype)
-        for start in range(0, total, width):
-            part = answers[:, start : start + width]
-            columns = part.shape[1]
-            block = memory[: (rows + 2 * order) * columns].reshape(-1, columns)
-            values, spare, codeword = np.split(block, (rows, rows + order))
-            values[self.workers] = part
-            values[order] = 0
-            self._run(values, spare)
-            codeword[...] = values[:order]
-            codeword[operations.missing] = values[operations.filled]
-            inputs = butterflies(codeword, spare)
-            np.multiply(inputs[self._slots], scale, out=product[:, start : start + width])
+        memory = np.empty(rows * width, answers.dtype)
+        with without_ufunc_buffer():
+            for start in range(0, total, width):
+                part = answers[:, start : start + width]
+                workspace = memory[: rows * part.shape[1]].reshape(rows, part.shape[1])
+                self._decode(part, workspace, product[:, start : start + width])
         return product
 
+    def _decode(self, part: NDArray[Any], workspace: NDArray[Any], product: NDArray[Any]) -> None:
+        """Decode one chunk of columns."""
+        order, operations = self._order, self._operations
+        steps = self._steps + operations.first.size
+        workspace[self.workers] = part
+        workspace[operations.missing] = 0
+        self._run(workspace[:steps], workspace[steps:])
+        workspace[operations.missing] = workspace[operations.filled]
+        codeword, spare = workspace[:order], workspace[order : 2 * order]
+        inputs = butterflies(codeword, spare)
+        other = spare if inputs is codeword else codeword
+        picked = inputs.take(self._slots, axis=0, out=other[: self.data_blocks], mode="clip")
+        np.multiply(picked, self._scale.astype(part.dtype), out=product)
+
     def _run(self, values: NDArray[Any], spare: NDArray[Any]) -> None:
-        """Carry out the level operations on one chunk of columns."""
-        operations = self._operations
-        starts = operations.starts.tolist()
-        target = self._order + 1
-        for kind, begin, end in zip(operations.kinds.tolist(), starts, starts[1:], strict=False):
-            result = values[target + begin : target + end]
-            other = spare[: end - begin]
-            # mode="clip" lets take() write straight into `out`; the rows were checked already.
-            values.take(operations.first[begin:end], axis=0, out=result, mode="clip")
-            values.take(operations.second[begin:end], axis=0, out=other, mode="clip")
-            if kind in (ADD, HALF_ADD):
-                result += other
-            else:
-                result -= other
-            if kind in (HALF_ADD, HALF_SUBTRACT):
-                result *= 0.5
+        """Carry out the dense stages and the level operations on one chunk of columns."""
+        order = self._order
+        for stage in range(dense_stages(order)):
+            source, sums = values[stage * order :], values[(stage + 1) * order :]
+            butterfly_stage(source[:order], sums[:order], order >> (stage + 1))
+        values[self._steps - 1] = 0
+        first, second = self._operations.first, self._operations.second
+        results = values[self._steps :]
+        for begin, halves, minus, whole, end in self._operations.levels.tolist():
+            # mode="clip" lets take() write straight into `out`; the rows were checked before.
+            # The ufuncs get `out` because `a[i:j] += b` copies a[i:j] onto itself as well.
+            result, other = results[begin:end], spare[: end - begin]
+            values.take(first[begin:end], axis=0, out=result, mode="clip")
+            values.take(second[begin:end], axis=0, out=other, mode="clip")
+            plus = minus - begin
+            if plus:
+                np.add(result[:plus], other[:plus], out=result[:plus])
+            if minus < end:
+                np.subtract(result[plus:], other[plus:], out=result[plus:])
+            if halves < whole:
+                halved = results[halves:whole]
+                np.multiply(halved, 0.5, out=halved)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {
@@ -97,30 +110,36 @@ class SequentialPlan(DecodingPlan):
         if sorted([*workers.tolist(), *missing.tolist()]) != list(range(order)):
             raise InvalidPlan("workers and missing must name each of 0..N-1 once between them")
         first = stored_indices(arrays, "first", None)
-        steps = np.arange(order + 1, order + 1 + first.size)
         operations = LevelOperations(
             first=first,
             second=stored_indices(arrays, "second", None),
-            starts=stored_indices(arrays, "starts", first.size + 1),
-            kinds=stored_indices(arrays, "kinds", 4),
+            levels=stored_indices(arrays, "levels", first.size + 1, columns=5),
             missing=missing,
-            filled=stored_indices(arrays, "filled", order + 1 + first.size),
+            filled=stored_indices(arrays, "filled", first_step(order) + first.size),
         )
         slots = stored_indices(arrays, "slots", order)
         signs = np.asarray(arrays["signs"])
-        widths = np.diff(operations.starts)
-        if (
-            operations.second.size != first.size
-            or operations.starts.size != operations.kinds.size + 1
-            or operations.starts[0] != 0
-            or operations.starts[-1] != first.size
-            or np.any(widths < 1)
-            or operations.filled.size != missing.size
-            or signs.shape != slots.shape
-            or not np.isin(signs, (-1, 1)).all()
+        if not (
+            _runs_in_order(operations, order)
+            and operations.filled.size == missing.size
+            and signs.shape == slots.shape
+            and np.isin(signs, (-1, 1)).all()
         ):
             raise InvalidPlan("the arrays of the plan do not fit together: store it again")
-        ready = np.repeat(order + 1 + operations.starts[:-1], widths)
-        if steps.size and np.any(np.maximum(first, operations.second) >= ready):
-            raise InvalidPlan("a step of the plan uses a value that is not there yet")
         return cls(workers, operations, slots, signs.astype(np.int8))
+
+
+def _runs_in_order(operations: LevelOperations, order: int) -> bool:
+    """Whether the levels cover all steps, and each step uses only what is there by then."""
+    steps, levels = operations.first.size, operations.levels
+    if operations.second.size != steps:
+        return False
+    if not levels.size:
+        return steps == 0
+    begins, ends = levels[:, 0], levels[:, 4]
+    if begins[0] != 0 or ends[-1] != steps or np.any(begins[1:] != ends[:-1]):
+        return False
+    if np.any(np.diff(levels, axis=1) < 0):
+        return False
+    ready = np.repeat(first_step(order) + begins, ends - begins)
+    return bool(np.all(np.maximum(operations.first, operations.second) < ready))

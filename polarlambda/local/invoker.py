@@ -119,6 +119,7 @@ class Invoker:
             await self._concurrency.take(function.name)
             if time.time() - job.accepted > function.event_age:
                 self._concurrency.release(function.name)
+                self._journal.append(_record(job, "expired", None, 0, time.time()))
                 return
             self._queued.discard(task)
             finished = await self._run(job)
@@ -178,29 +179,20 @@ class Invoker:
 
     def _finish(self, job: Job, outcome: Outcome, timing: _Timing) -> Finished:
         """Write the journal and the log's last lines."""
-        environment, function = timing.environment, job.pool.function
-        event = job.event if isinstance(job.event, dict) else {}
+        environment = timing.environment
         init = environment.init_ms if timing.cold else 0.0
-        record = Invocation(
-            function=function.name,
-            request_id=job.request_id,
-            run=event.get("run"),
-            worker=event.get("worker"),
-            attempt=event.get("attempt"),
-            delivery=job.delivery,
-            environment=environment.number,
+        record = _record(
+            job,
+            outcome.kind,
+            outcome.error_type,
+            environment.number,
+            timing.started,
             cold=timing.cold,
-            outcome=outcome.kind,
-            error_type=outcome.error_type,
-            accepted=job.accepted,
-            started=timing.started,
             handed=timing.handed,
-            ended=time.time(),
             delay=timing.delay,
             init_ms=init,
             duration_ms=timing.duration_ms,
             billed_ms=billed_ms(timing.duration_ms, init),
-            memory_mb=function.memory,
             peak_memory=environment.peak_memory,
         )
         self._journal.append(record)
@@ -229,6 +221,28 @@ class Invoker:
             finally:
                 self._sleepers -= 1
         return await environment.fail(call) if fate.dies else None
+
+
+def _record(
+    job: Job, kind: str, error_type: str | None, environment: int, started: float, **more: Any
+) -> Invocation:
+    event = job.event if isinstance(job.event, dict) else {}
+    return Invocation(
+        function=job.pool.function.name,
+        request_id=job.request_id,
+        run=event.get("run"),
+        worker=event.get("worker"),
+        attempt=event.get("attempt"),
+        delivery=job.delivery,
+        environment=environment,
+        outcome=kind,
+        error_type=error_type,
+        accepted=job.accepted,
+        started=started,
+        ended=time.time(),
+        memory_mb=job.pool.function.memory,
+        **more,
+    )
 
 
 def _log(environment: Environment, text: str) -> int:

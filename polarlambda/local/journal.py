@@ -26,19 +26,19 @@ class Invocation:
     attempt: int | None
     delivery: int
     environment: int
-    cold: bool
     outcome: str
     error_type: str | None
     accepted: float
     started: float
-    handed: float | None
     ended: float
-    delay: float
-    init_ms: float
-    duration_ms: float
-    billed_ms: int
     memory_mb: int
-    peak_memory: int
+    cold: bool = False
+    handed: float | None = None
+    delay: float = 0.0
+    init_ms: float = 0.0
+    duration_ms: float = 0.0
+    billed_ms: int = 0
+    peak_memory: int = 0
 
     def report_line(self) -> str:
         """The REPORT line of Lambda's log (since August 2025 the billed duration contains a cold

@@ -62,6 +62,8 @@ class _Signals:
 
     def __enter__(self) -> _Signals:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_IGN:
+                continue  # nohup, or a shell's background job: somebody wants it ignored
             self._before[number] = signal.signal(number, self._received)
         return self
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from polarlambda.local.artifact import Build, link_runtime, provide, stale_files
+from polarlambda.local.artifact import Artifact, Build, link_runtime, provide, stale_files
 from polarlambda.local.chaos import Chaos, ChaosSettings
 from polarlambda.local.errors import LocalStackError, OptionRefused
 from polarlambda.local.journal import Invocation, read_journal
@@ -80,6 +80,7 @@ class LocalStack:
         self._retry_delay = retry_delay
         self._storage: ServerProcess | None = None
         self._service: ServerProcess | None = None
+        self._artifacts: dict[str, Artifact] = {}
         self._ended: list[Invocation] = []
         self.folder = Path()
         self.endpoint_s3 = ""
@@ -119,6 +120,8 @@ class LocalStack:
 
     def start(self) -> None:
         """Build what is missing and start both servers; stops again by itself when that fails."""
+        if self.folder != Path():
+            raise LocalStackError("this local stack is running already: make another one")
         self.folder = Path(tempfile.mkdtemp(prefix="polarlambda-local-"))
         try:
             self._start()
@@ -132,6 +135,8 @@ class LocalStack:
             if server is not None:
                 server.stop()
         self._service = self._storage = None
+        while self._artifacts:
+            self._artifacts.popitem()[1].close()
         if self.folder != Path():
             self._ended = read_journal(self.folder / "invocations.jsonl")
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -196,11 +201,9 @@ class LocalStack:
 
     def _start(self) -> None:
         root = self._template_path.resolve().parent
-        artifacts = {
-            key: str(provide(root, key, self._build, function.runtime))
-            for key, function in self.functions.items()
-        }
-        self._warn(root, artifacts)
+        for key, function in self.functions.items():
+            self._artifacts[key] = provide(root, key, self._build, function.runtime)
+        self._warn(root)
         with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
             self.endpoint_s3 = f"http://localhost:{listening.getsockname()[1]}"
             self._storage = ServerProcess(
@@ -212,7 +215,7 @@ class LocalStack:
         settings = ServiceSettings(
             folder=str(self.folder),
             functions=[asdict(function) for function in self.functions.values()],
-            artifacts=artifacts,
+            artifacts={key: str(built.folder) for key, built in self._artifacts.items()},
             runtime=str(link_runtime(self.folder / "runtime")),
             endpoint_s3=self.endpoint_s3,
             chaos=self._chaos.to_json(),
@@ -231,9 +234,9 @@ class LocalStack:
             _request(self.endpoint_s3, "PUT", f"/{bucket}")
         self.endpoint_lambda = f"http://{self._service.ready()['address']}"
 
-    def _warn(self, root: Path, artifacts: dict[str, str]) -> None:
-        for logical_id, folder in artifacts.items():
-            if changed := stale_files(root, Path(folder)):
+    def _warn(self, root: Path) -> None:
+        for logical_id, built in self._artifacts.items():
+            if changed := stale_files(root, built.folder):
                 more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
                 _LOG.warning(
                     "the artifact of %s is older than the sources (%s%s): the old code runs until "

@@ -48,8 +48,8 @@ def preload() -> None:
     """Import what every environment needs, and fill a cache of botocore's JSON models."""
     if importlib.util.find_spec("numpy"):
         import numpy  # noqa: F401
-    if importlib.util.find_spec("boto3"):
-        import boto3
+    if importlib.util.find_spec("botocore"):
+        import botocore.session
         from botocore.loaders import JSONFileLoader
 
         load = JSONFileLoader.load_file
@@ -61,8 +61,8 @@ def preload() -> None:
             return models[path]
 
         JSONFileLoader.load_file = load_once  # type: ignore[method-assign,assignment]
-        for service in ("s3", "lambda"):  # building a client imports and loads all it needs
-            boto3.session.Session().client(
+        for service in ("s3", "lambda"):  # making a client imports and loads all that it needs
+            botocore.session.get_session().create_client(
                 service,
                 region_name="us-east-1",
                 endpoint_url="http://localhost",

@@ -319,3 +319,31 @@ def test_a_profile_that_does_not_exist_is_missing_credentials(
     monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
     with pytest.raises(CredentialsMissing, match="no-such-profile"):
         s3_client()
+
+
+def test_bytes_are_read_into_memory_of_the_caller(bucket: Bucket) -> None:
+    bucket.put("k", bytes(range(250)) * 4000)
+    room = bytearray(700_001)
+    bucket.read_into(memoryview(room), "k", 1000)
+    assert room == (bytes(range(250)) * 4000)[1000 : 1000 + len(room)]
+    with pytest.raises(CorruptObject, match="shorter"):
+        bucket.read_into(memoryview(bytearray(1001)), "k", 999_000)
+    with pytest.raises(ObjectMissing):
+        bucket.read_into(memoryview(room), "none", 0)
+    with pytest.raises(ObjectChanged):
+        bucket.read_into(memoryview(room), "k", 0, if_match='"other"')
+
+
+def test_a_body_cut_short_is_read_into_memory_again() -> None:
+    room = bytearray(6)
+    bucket = stubbed(get_object=[body(b"xyz", 6), body(b"abcdef")])
+    bucket.read_into(memoryview(room), "k", 0)
+    assert room == b"abcdef"
+    with pytest.raises(CorruptObject, match="cut short"):
+        stubbed(get_object=[body(b"abc", 6)]).read_into(memoryview(room), "k", 0)
+
+    def longer() -> dict[str, Any]:
+        return {"Body": StreamingBody(io.BytesIO(b"abcdefgh"), None), "ContentLength": 6}
+
+    with pytest.raises(CorruptObject, match="announced"):
+        stubbed(get_object=[longer]).read_into(memoryview(room), "k", 0)

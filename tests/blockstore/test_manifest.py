@@ -132,7 +132,9 @@ def test_only_finished_matrices_are_listed(bucket: Bucket) -> None:
     assert [m.name for m in list_matrices(bucket)] == ["a", "b"]
 
 
-def test_deletion_takes_the_manifest_first_and_then_everything(bucket: Bucket) -> None:
+def test_deletion_takes_the_manifest_first_and_then_everything(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save_manifest(bucket, manifest())
     save_manifest(bucket, manifest("m2"))
     for worker in range(4):
@@ -144,7 +146,7 @@ def test_deletion_takes_the_manifest_first_and_then_everything(bucket: Bucket) -
         deleted.extend(item["Key"] for item in request["Delete"]["Objects"])
         return delete(**request)
 
-    bucket.client.delete_objects = recording
+    monkeypatch.setattr(bucket.client, "delete_objects", recording)
     assert delete_matrix(bucket, "m") == 5
     assert deleted[0] == keys.manifest_key("m")
     assert [info.key for info in bucket.list("")] == [keys.manifest_key("m2")]

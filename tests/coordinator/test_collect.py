@@ -17,6 +17,7 @@ from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
 from coordinator.answers import Answers
 from coordinator.collect import Collector
+from coordinator.ports import SystemClock
 from tests.coordinator.fake_platform import ENCODING, Platform
 from tests.memory_bucket import MemoryBucket
 
@@ -42,10 +43,22 @@ def store(request, monkeypatch) -> Iterator[RunStore]:
         yield RunStore(Bucket(client, "blocks", pause=0.0), RUN)
 
 
+def make_collector(store: RunStore) -> Collector:
+    answers = Answers(Platform().manifest, (9,), "<f4")
+    return Collector(
+        store,
+        answers,
+        x_digest=DIGEST,
+        encoding=ENCODING,
+        workers=16,
+        clock=SystemClock(),
+        threads=4,
+    )
+
+
 @pytest.fixture
 def collector(store) -> Iterator[Collector]:
-    answers = Answers(Platform().manifest, (9,), "<f4")
-    made = Collector(store, answers, x_digest=DIGEST, encoding=ENCODING, workers=16, threads=4)
+    made = make_collector(store)
     yield made
     made.close()
 
@@ -93,8 +106,11 @@ def test_errors_and_stop_markers_come_with_the_same_listing(store, collector):
     ],
 )
 def test_an_answer_that_fails_a_check_is_shown_and_does_not_count(
-    store, collector, value, metadata, kind, fatal
+    memory, value, metadata, kind, fatal
 ):
+    bucket, collector = memory
+    collector.look()
+    store = RunStore(bucket, RUN)
     store.put_result(5, value, metadata.to_metadata() if metadata else {})
     found = collector.look()
     assert found.answers == () and found.rejected == {5}
@@ -147,8 +163,7 @@ def flaky(bucket: MemoryBucket, failures: int, error: Exception) -> None:
 def memory():
     bucket = MemoryBucket()
     store = RunStore(bucket, RUN)  # type: ignore[arg-type]
-    answers = Answers(Platform().manifest, (9,), "<f4")
-    made = Collector(store, answers, x_digest=DIGEST, encoding=ENCODING, workers=16, threads=4)
+    made = make_collector(store)
     put(store, 3)
     yield bucket, made
     made.close()

@@ -45,6 +45,7 @@ def start(platform: Platform, **options) -> Outcome:
 
 
 def resume(platform: Platform, **options) -> Outcome:
+    platform.reports()  # what the earlier process did not hear, nobody hears
     return resume_run(
         platform.bucket,
         RUN,
@@ -350,6 +351,46 @@ def test_killed_at_any_request_a_run_can_be_resumed(number):
         assert before is None or written == before.body
 
 
+@pytest.mark.parametrize("count", [0, 1, 5, 15])
+def test_killed_while_dispatching_a_run_invokes_the_others_when_resumed(count):
+    platform = Platform()
+    submit = platform.submit
+
+    def die(tasks):
+        submit(tasks[:count])
+        raise KilledError
+
+    platform.submit = die
+    with pytest.raises(KilledError):
+        start(platform)
+    platform.submit = submit
+    outcome = resume(platform)
+    assert outcome.exact and outcome.seconds < TIMEOUT
+    assert {worker for worker, _ in platform.invoked} == set(range(16))
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_killed_while_asleep_a_run_can_be_resumed_without_invoking_again(number):
+    platform = Platform()
+    sleep, count = platform.clock.sleep, 0
+
+    def die(seconds):
+        nonlocal count
+        count += 1
+        if count == number:
+            raise KilledError
+        sleep(0.02)
+
+    platform.clock.sleep = die
+    with pytest.raises(KilledError):
+        start(platform)
+    platform.clock.sleep = sleep
+    outcome = resume(platform)
+    assert outcome.exact
+    again = [worker for worker, attempt in platform.invoked if attempt > 1]
+    assert not again or number == 1  # the dispatch had not been written down as complete
+
+
 def test_a_lost_decisive_answer_is_an_error_and_not_another_result():
     platform = Platform()
     start(platform)
@@ -368,6 +409,22 @@ def test_near_the_time_limit_the_run_is_handed_over_and_nobody_is_invoked_twice(
     second = resume(platform)
     assert second.exact and len(platform.invoked) == platform.workers
     assert 30.0 <= second.seconds < 31.5
+
+
+def test_a_hand_over_half_way_through_the_dispatch_leaves_the_others_to_be_invoked():
+    platform = Platform(default=[Answer(5.0)], table={3: [Refused(), Answer()]})
+    reports, submit, waiting = platform.reports, platform.submit, []
+
+    def slowly(tasks):
+        submit(tasks[:10])
+        waiting.extend(tasks[10:])
+
+    platform.submit = slowly
+    assert start(platform, time_left=lambda: 1.0).state == "running"
+    platform.submit = submit
+    assert reports() == []
+    assert resume(platform).exact
+    assert sorted(w for w, attempt in platform.invoked if attempt == 2) == [3, *range(10, 16)]
 
 
 def test_a_deadline_goes_on_counting_through_a_hand_over():

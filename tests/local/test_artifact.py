@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from polarlambda.local import LocalStack
-from polarlambda.local.artifact import cache_folder, link_runtime
+from polarlambda.local.artifact import cache_folder, link_runtime, stale_files
 from polarlambda.local.errors import BuildFailed
 
 TOY = Path(__file__).parent / "toy"
@@ -39,7 +40,7 @@ def version(project: Path, new_client: Callable[..., Any]) -> Callable[..., str]
 
 def edit(project: Path, version: str) -> None:
     source = project / "app.py"
-    source.write_text(source.read_text().replace("first", version))
+    source.write_text(re.sub('VERSION = ".*"', f'VERSION = "{version}"', source.read_text()))
 
 
 def test_an_edit_without_a_build_changes_nothing_and_is_pointed_out(
@@ -59,10 +60,48 @@ def test_an_edit_without_a_build_changes_nothing_and_is_pointed_out(
     assert "older" not in caplog.text
 
 
+def test_every_difference_from_the_sources_is_seen(tmp_path: Path) -> None:
+    root, artifact = tmp_path / "root", tmp_path / "artifact"
+    for folder in (root, artifact):
+        for name in ("app.py", "own/a.py", "own/deep/b.py", "both/c.py", "both/gone.py"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+    (artifact / "numpy").mkdir()
+    (artifact / "numpy" / "core.py").write_text("only there")
+    (root / "both" / "other").mkdir()
+    (root / "both" / "other" / "function.py").write_text("left out")
+    (artifact / "own" / "__pycache__").mkdir()
+    (artifact / "own" / "__pycache__" / "a.pyc").write_text("compiled")
+    (root / "README").write_text("no source")
+    assert stale_files(root, artifact) == []
+    (root / "app.py").write_text("changed")
+    (root / "own" / "deep" / "b.py").write_text("changed")
+    (root / "own" / "new.py").write_text("new")
+    (root / "both" / "gone.py").unlink()
+    assert stale_files(root, artifact) == ["app.py", "both/gone.py", "own/new.py", "own/deep/b.py"]
+
+
 def test_a_build_can_be_asked_for(project: Path, version: Callable[..., str]) -> None:
     assert version() == "first"
     edit(project, "second")
     assert version(build="always") == "second"
+
+
+def test_a_stack_keeps_the_artifact_it_started_with(
+    project: Path, version: Callable[..., str], new_client: Callable[..., Any]
+) -> None:
+    with LocalStack(template=project / "one.yaml") as stack:
+        (old,) = cache_folder(project).glob("WorkerFunction-*/")
+        edit(project, "second")
+        assert version(build="stale") == "second"
+        response = new_client(stack).invoke(
+            FunctionName="WorkerFunction", Payload=json.dumps({"do": "describe"})
+        )
+        assert json.loads(response["Payload"].read())["version"] == "first"
+    edit(project, "third")
+    assert version(build="stale") == "third"
+    assert not old.exists()
+    assert len(list(cache_folder(project).glob("WorkerFunction-*/"))) == 1
 
 
 def test_a_build_that_fails_says_why_and_leaves_the_old_artifact(project: Path) -> None:

@@ -158,6 +158,14 @@ def test_failed_events_are_tried_again_as_the_template_says(client: Any, toy: Lo
     assert len(ids) == 1
 
 
+def test_an_event_that_waited_too_long_is_dropped(client: Any, toy: LocalStack) -> None:
+    event = {"run": "old", "worker": 1}
+    client.invoke(FunctionName="BrokenFunction", InvocationType="Event", Payload=json.dumps(event))
+    wait_until(lambda: any(record.run == "old" for record in toy.invocations()))
+    records = [record for record in toy.invocations() if record.run == "old"]
+    assert [(record.outcome, record.billed_ms) for record in records] == [("expired", 0)]
+
+
 def test_account_concurrency_throttles(toy_project: Any, new_client: Any) -> None:
     with LocalStack(template=toy_project / "one.yaml", account_concurrency=1) as stack:
         client = new_client(stack)

@@ -95,11 +95,13 @@ def test_a_stopped_stack_leaves_nothing(toy_project: Path, new_client: Any) -> N
         assert pid in ours
         assert len(ours) >= 5  # two servers, a zygote, an environment, its child
         assert stack.running
+        with pytest.raises(LocalStackError, match="running already"):
+            stack.start()
     assert not any(runs(process) for process in ours)
     assert not folder.exists()
     assert not stack.running
     assert len(stack.invocations()) == 1
-    stack.stop()
+    stack.stop()  # may be called again
     with pytest.raises(LocalStackError, match="not running"):
         stack.drain()
 
