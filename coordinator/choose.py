@@ -83,7 +83,7 @@ def choose_code(
     model = delays if delays is not None else make_delays("lambda-rare-tail")
     matrix = checked_matrix(shape, dtype)
     search = _Search(shape, matrix, code, k, worker_memory_mb, model, platform or Platform())
-    sizes = [workers] if workers is not None else _sizes(shape[0], data_blocks)
+    sizes = [workers] if workers is not None else _sizes(code, shape[0], data_blocks)
     best = [search.best(n, _blocks(code, n, data_blocks, redundancy)) for n in sizes]
     fastest = min(choice.time.coded for choice in best)
     chosen = next(choice for choice in best if choice.time.coded <= WORKERS_WITHIN * fastest)
@@ -160,9 +160,11 @@ def checked_matrix(shape: tuple[int, ...], dtype: np.dtype[Any] | str) -> np.dty
         raise PlanRefused("dtype", str(dtype), None, str(error)) from error
 
 
-def _sizes(rows: int, data_blocks: int | None) -> list[int]:
+def _sizes(code: str, rows: int, data_blocks: int | None) -> list[int]:
     """Candidate N, ascending: no more blocks than rows need, and room for the s that was given."""
     sizes = [1 << p for p in range(LEAST_WORKERS.bit_length() - 1, MOST_WORKERS.bit_length())]
+    if data_blocks is not None and code == "uncoded":
+        return [data_blocks]
     if data_blocks is not None:
         wide_enough = max(2, 1 << max(0, int(data_blocks)).bit_length())
         return [wide_enough]

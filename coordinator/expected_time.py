@@ -23,6 +23,7 @@ from polarcodes.delays import DelayModel
 from polarcodes.thresholds import decoding_times
 
 SEED = 2309_00682  # fixed: two plans of the same run agree
+MOST_DRAWS = 1 << 21
 PAYS = 0.95  # coding must save 5 % of the time, or the plan says that it does not pay
 
 
@@ -80,6 +81,7 @@ def expected_time(
     seed)."""
     workers, data_blocks = code.workers, code.data_blocks
     plain = uncoded_work(work, data_blocks, workers, source_dtype)
+    rounds = affordable(rounds, workers)
     extra = delays.sample(np.random.default_rng(SEED), rounds, workers)
     start = dispatch_times(workers, platform) + extra
     coded_task = task_time(work, memory_mb, workers, platform).seconds
@@ -127,6 +129,12 @@ def full_range(dtype: np.dtype[Any]) -> tuple[float, float]:
         limits = np.iinfo(dtype)
         return int(limits.min), int(limits.max)
     return (0, 1) if dtype.kind == "b" else (-1.0, 1.0)
+
+
+def affordable(rounds: int, workers: int) -> int:
+    """Fewer rounds for thousands of workers, where chance averages out: 64 MB of float64 at a
+    time."""
+    return min(rounds, max(20, MOST_DRAWS // workers))
 
 
 def dispatch_times(workers: int, platform: Platform) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from blockstore.manifest import Manifest
 from blockstore.memory import worker_memory
 from blockstore.tasks import WorkerTask
 from coordinator.cost import Cost, Usage, cost
-from coordinator.expected_time import SEED, ExpectedTime, expected_time
+from coordinator.expected_time import SEED, ExpectedTime, affordable, expected_time
 from coordinator.fits import check_coordinator, check_fits, event_bytes
 from coordinator.machine import PUBLISH_INTERVAL
 from coordinator.pace import FASTEST
@@ -125,7 +125,8 @@ def plan_multiply(
     time = expected_time(
         code, work, np.dtype(manifest.source_dtype), worker_memory_mb, delays, platform
     )
-    arrivals = arrivals_needed(code, np.random.default_rng(SEED), ORDERS)
+    orders = affordable(ORDERS, manifest.workers)
+    arrivals = arrivals_needed(code, np.random.default_rng(SEED), orders)
     usage = _worker_usage(work, manifest.workers, time, delays.mean, worker_memory_mb)
     usage += _coordinator_usage(manifest.workers, time)
     if on == "lambda":

@@ -115,7 +115,7 @@ class CodedMatrix:
         nothing, invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to change).
         """
         from coordinator.planning import plan_multiply
-        from polarcodes.delays import make_delays
+        from polarlambda.planning import delay_model
 
         shape: tuple[int, ...] = (self.shape[1], x_columns)
         if x is not None:
@@ -132,7 +132,7 @@ class CodedMatrix:
             worker_timeout=limits.timeout,
             on=on,
             prices=limits.prices,
-            delays=make_delays(delays),
+            delays=delay_model(delays),
         )
 
     def multiply(

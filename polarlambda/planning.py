@@ -11,6 +11,7 @@ from polarlambda.sizes import parse_size
 if TYPE_CHECKING:
     from coordinator.planning import EncodingPlan, RunPlan
     from encoder import Source
+    from polarcodes.delays import DelayModel
     from polarlambda.encoding import MatrixSource
     from polarlambda.vectors import Vector
 
@@ -38,9 +39,8 @@ def plan_matrix(
     `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
     """
     from coordinator.planning import plan_encoding, plan_multiply
-    from polarcodes.delays import make_delays
 
-    model = make_delays(delays)
+    model = delay_model(delays)
     order = "C"
     if source is not None:
         with _open(source) as opened:
@@ -95,6 +95,16 @@ def plan_encoded(
             worker_memory_mb=worker_memory_mb,
             on=on,
         )
+
+
+def delay_model(name: str) -> DelayModel:
+    """The delay model of that name. Raises `BadInput`."""
+    from polarcodes.delays import make_delays
+
+    try:
+        return make_delays(name)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
 
 
 def _open(source: MatrixSource) -> Source:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from polarlambda.connect import Place, open_bucket
 
 if TYPE_CHECKING:
+    from blockstore.bucket import Bucket
     from blockstore.records import RunSpec, RunStatus
     from blockstore.runs import RunStore
     from coordinator.events import Event
@@ -22,18 +23,14 @@ def list_runs(**place: str | None) -> list[tuple[RunSpec, RunStatus | None]]:
 
     A run that has not said how far it is has status None. Cost: two GETs per run.
     """
-    from blockstore.errors import ObjectMissing
-    from blockstore.runs import RunStore, list_runs
+    from concurrent.futures import ThreadPoolExecutor
+
+    from blockstore.runs import list_runs
 
     bucket = Place(**place).open_bucket()
-    found = []
-    for run in list_runs(bucket):
-        store = RunStore(bucket, run)
-        try:
-            found.append((store.load_spec(), _status(store)))
-        except ObjectMissing:  # x was uploaded, the run never began; or it is being deleted
-            continue
-    return found
+    with ThreadPoolExecutor(16, thread_name_prefix="runs") as pool:
+        found = pool.map(lambda run: _look(bucket, run), list_runs(bucket))
+        return [pair for pair in found if pair is not None]
 
 
 def show_run(run: str, **place: str | None) -> dict[str, Any]:
@@ -117,6 +114,18 @@ def delete_run(run: str, **place: str | None) -> int:
     from blockstore.runs import delete_run
 
     return delete_run(Place(**place).open_bucket(), run)
+
+
+def _look(bucket: Bucket, run: str) -> tuple[RunSpec, RunStatus | None] | None:
+    """None for x without a run: it was uploaded and never used, or the run is being deleted."""
+    from blockstore.errors import ObjectMissing
+    from blockstore.runs import RunStore
+
+    store = RunStore(bucket, run)
+    try:
+        return store.load_spec(), _status(store)
+    except ObjectMissing:
+        return None
 
 
 def _store(run: str, place: dict[str, str | None]) -> RunStore:

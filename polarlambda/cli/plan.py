@@ -57,6 +57,8 @@ def plan(
     both = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
     if target is not None and (shape or dtype):
         raise BadInput(f"give either {target} or --shape and --dtype, not both")
+    if target is None and not (shape and dtype):
+        raise BadInput("give the NAME of an encoded matrix, MATRIX.npy, or --shape and --dtype")
     if target is None or _is_file(target):
         if x is not None:
             raise BadInput("X.npy is for an encoded matrix; before encoding give --columns")

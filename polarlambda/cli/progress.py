@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from types import TracebackType
 from typing import Any, Protocol
@@ -108,4 +109,4 @@ def make_progress(*, quiet: bool = False) -> Progress:
     """The progress display that suits where standard error goes."""
     if quiet:
         return Quiet()
-    return BarProgress() if click.get_text_stream("stderr").isatty() else PlainProgress()
+    return BarProgress() if sys.stderr.isatty() else PlainProgress()

@@ -33,12 +33,13 @@ _PATIENCE = 20.0  # seconds for a stack to stop
 @dataclass(frozen=True)
 class Background:
     """A stack that runs. ``folder`` holds its logs and its journal, and tells one stack from the
-    next.
+    next; ``warnings`` are those of its start.
     """
 
     pid: int
     folder: str
     environment: dict[str, str]
+    warnings: list[str]
 
 
 def find() -> Background | None:
@@ -119,7 +120,9 @@ def _own(options: dict[str, Any]) -> None:
         signal.signal(number, lambda *_: ended.set())
     try:
         with LocalStack(**options) as stack:
-            state = asdict(Background(os.getpid(), str(stack.folder), stack.environment))
+            state = asdict(
+                Background(os.getpid(), str(stack.folder), stack.environment, stack.warnings)
+            )
             fresh = _STATE.with_suffix(".new")
             fresh.touch(mode=0o600)
             fresh.write_text(json.dumps(state))

@@ -100,7 +100,10 @@ def start(**options: Any) -> None:
 
     In a shell: eval "$(polarlambda local start)"
     """
-    _export(background.start(_arguments(options)))
+    stack = background.start(_arguments(options))
+    for warning in stack.warnings:
+        click.echo(f"polarlambda: {warning}", err=True)
+    _export(stack)
 
 
 @local.command("status")

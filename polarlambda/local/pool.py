@@ -46,9 +46,7 @@ class EnvironmentPool:
         self._logs = logs / function.name
         self._logs.mkdir(parents=True, exist_ok=True)
         self._endpoints = endpoints
-        self._starting = (
-            starting  # shared by all pools: more starts at a time than cores help nobody
-        )
+        self._starting = starting  # of all pools: more starts than cores at a time help nobody
         self._launcher = Launcher(
             [artifact, runtime],
             math.ceil(function.memory / 1769),  # 1,769 MB buy one vCPU

@@ -81,7 +81,7 @@ class _Signals:
                 if self._ending:
                     self.process.kill()
                 continue
-            self.process = None  # from here on a signal finds nothing to do but let the stack stop
+            self.process, self._ending = None, True  # what is left is to stop the stack: let it
             return code
 
     def _received(self, number: int, _frame: FrameType | None) -> None:

@@ -41,14 +41,14 @@ class LocalStack:
         working directory)
     parameters : values for the template's parameters instead of their defaults
     delays, model, scale, fail, throttle, seed : see `chaos.ChaosSettings`
-    spawn : start every environment from nothing (0.5-1 s of CPU each) instead of forking it
+    spawn : start every environment from nothing (ten times the CPU time) instead of forking it
     build : "absent" builds an artifact that is not there, "stale" also one that differs from the
         sources, "always" all
     account_concurrency : concurrent invocations of all functions
     retry_delay : seconds before an asynchronous invocation is tried again (AWS: 60, then 120)
 
     Raises `OptionRefused`, `TemplateRefused`, `BuildFailed`, or their base `LocalStackError`,
-    each in one line. Starting costs 1.5-2 s with built artifacts.
+    each in one line. Starting costs about a second with built artifacts.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class LocalStack:
         self._artifacts: dict[str, Artifact] = {}
         self._ended: list[Invocation] = []
         self.folder = Path()
+        self.warnings: list[str] = []  # what the user should know about this start
         self.endpoint_s3 = ""
         self.endpoint_lambda = ""
 
@@ -203,7 +204,9 @@ class LocalStack:
         root = self._template_path.resolve().parent
         for key, function in self.functions.items():
             self._artifacts[key] = provide(root, key, self._build, function.runtime)
-        self._warn(root)
+        self.warnings = _stale(root, self._artifacts)
+        for warning in self.warnings:
+            _LOG.warning(warning)
         with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
             self.endpoint_s3 = f"http://localhost:{listening.getsockname()[1]}"
             self._storage = ServerProcess(
@@ -234,16 +237,6 @@ class LocalStack:
             _request(self.endpoint_s3, "PUT", f"/{bucket}")
         self.endpoint_lambda = f"http://{self._service.ready()['address']}"
 
-    def _warn(self, root: Path) -> None:
-        for logical_id, built in self._artifacts.items():
-            if changed := stale_files(root, built.folder):
-                more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-                _LOG.warning(
-                    "the artifact of %s is older than the sources (%s%s): the old code runs until "
-                    "you build again (--build)",
-                    *(logical_id, changed[0], more),
-                )
-
     def _admin(self, action: str, options: dict[str, Any]) -> dict[str, Any]:
         if self._service is None:
             raise LocalStackError("the local stack is not running: use it as a context manager")
@@ -254,6 +247,18 @@ def _chaos(*, delays: str | os.PathLike[str] | None, **options: Any) -> ChaosSet
     """Settings that are known to work: the file is there, the model exists."""
     path = None if delays is None else str(Path(delays).resolve())
     return Chaos(ChaosSettings(delays=path, **options)).settings
+
+
+def _stale(root: Path, artifacts: dict[str, Artifact]) -> list[str]:
+    warnings = []
+    for logical_id, built in artifacts.items():
+        if changed := stale_files(root, built.folder):
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            warnings.append(
+                f"the artifact of {logical_id} is older than the sources ({changed[0]}{more}): "
+                "the old code runs until you build again (--build)"
+            )
+    return warnings
 
 
 def _find_template() -> Path:

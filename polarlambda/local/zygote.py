@@ -3,9 +3,9 @@ library alone.
 
     python -I -S zygote.py '{"path": [...], "preload": true, "control": 5}'
 
-It has imported the artifact's own NumPy and boto3 and keeps botocore's parsed service models, so
-that an environment starts in about 0.1 s of CPU time instead of 0.5-1 s: with 64 environments on
-2 cores that is the difference between seconds and half a minute. awslambdaric and the function's
+It has imported the artifact's own NumPy and botocore and keeps botocore's parsed service models, so
+that an environment starts in about a tenth of the CPU time: with 64 environments on 2 cores that is
+the difference between a second or two and half a minute. awslambdaric and the function's
 own code are imported after the fork, by each environment for itself. ``preload`` false is the
 spawn mode: fork and exec, nothing is shared.
 

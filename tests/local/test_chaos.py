@@ -181,7 +181,7 @@ def test_sixty_four_delays_overlap_and_can_be_drained(
     client: Any, toy: LocalStack, tmp_path: Path
 ) -> None:
     table = tmp_path / "delays.csv"
-    table.write_text(",".join(["1"] + ["31"] * 63) + "\n")
+    table.write_text(",".join(["1"] + ["56"] * 63) + "\n")
     toy.set_chaos(delays=table)
     for worker in range(64):
         client.invoke(
@@ -196,7 +196,7 @@ def test_sixty_four_delays_overlap_and_can_be_drained(
     assert len(records) == 64 and len(asleep) == 63
     assert len({i.environment for i in asleep}) == 63
     assert max(i.started for i in asleep) < min(i.ended for i in asleep)
-    assert all(i.handed is None and i.delay == 30 for i in asleep)
+    assert all(i.handed is None and i.delay == 55 for i in asleep)
     # the environments are warm still
     client.invoke(FunctionName="WorkerFunction", Payload=json.dumps({"run": "after"}))
     assert [i.cold for i in toy.invocations() if i.run == "after"] == [False]

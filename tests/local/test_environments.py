@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,18 @@ def invoke(client: Any, event: Any, function: str = "WorkerFunction") -> Any:
 
 def last(stack: LocalStack, function: str = "WorkerFunction") -> Any:
     return [record for record in stack.invocations() if record.function == function][-1]
+
+
+@contextmanager
+def busy(client: Any, function: str, end: Path, count: int) -> Iterator[None]:
+    """``count`` invocations of ``function`` that run as long as the block does."""
+    with ThreadPoolExecutor(count) as threads:
+        for _ in range(count):
+            threads.submit(invoke, client, {"do": "wait", "file": str(end)}, function)
+        try:
+            yield
+        finally:
+            end.touch()
 
 
 def test_an_environment_is_reused_warm(client: Any, toy: LocalStack) -> None:
@@ -115,10 +130,8 @@ def test_what_a_handler_starts_dies_with_its_environment(client: Any) -> None:
         wait_until(lambda child=pids["child"]: not runs(child))
 
 
-def test_reserved_concurrency_throttles(client: Any, toy: LocalStack) -> None:
-    with ThreadPoolExecutor(2) as threads:
-        for _ in range(2):
-            threads.submit(invoke, client, {"do": "sleep", "seconds": 1}, "LimitedFunction")
+def test_reserved_concurrency_throttles(client: Any, toy: LocalStack, tmp_path: Path) -> None:
+    with busy(client, "LimitedFunction", tmp_path / "end", count=2):
         wait_until(lambda: toy.activity()["running"] == 2)
         with pytest.raises(ClientError) as caught:
             client.invoke(FunctionName="LimitedFunction", Payload=b"{}")
@@ -166,11 +179,10 @@ def test_an_event_that_waited_too_long_is_dropped(client: Any, toy: LocalStack) 
     assert [(record.outcome, record.billed_ms) for record in records] == [("expired", 0)]
 
 
-def test_account_concurrency_throttles(toy_project: Any, new_client: Any) -> None:
+def test_account_concurrency_throttles(toy_project: Any, new_client: Any, tmp_path: Path) -> None:
     with LocalStack(template=toy_project / "one.yaml", account_concurrency=1) as stack:
         client = new_client(stack)
-        with ThreadPoolExecutor(1) as threads:
-            threads.submit(invoke, client, {"do": "sleep", "seconds": 1})
+        with busy(client, "WorkerFunction", tmp_path / "end", count=1):
             wait_until(lambda: stack.activity()["running"] == 1)
             with pytest.raises(ClientError, match="TooManyRequests") as caught:
                 client.invoke(FunctionName="WorkerFunction", Payload=b"{}")

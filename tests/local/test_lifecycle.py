@@ -185,8 +185,8 @@ def test_a_signal_ends_the_command_and_the_stack(local: Any, tmp_path: Path, num
 
 def test_a_stack_in_the_background(local: Any, tmp_path: Path, new_client: Any) -> None:
     assert finish(local("status"))[0] == 3
-    code, out, _ = finish(local("start"))
-    assert code == 0
+    code, out, err = finish(local("start"))
+    assert (code, err) == (0, "")
     names = [line.split("=")[0] for line in out.splitlines()]
     assert "export AWS_ENDPOINT_URL_LAMBDA" in names and "export POLARLAMBDA_BUCKET" in names
     state = json.loads((tmp_path / ".polarlambda" / "local.json").read_text())

@@ -234,6 +234,13 @@ def test_more_workers_than_an_account_may_run_is_noted() -> None:
     assert any("concurrency of 1,000" in note for note in notes)
 
 
+def test_a_plan_for_thousands_of_workers_stays_small() -> None:
+    plan = encoding(rows=10**6, workers=1 << 14, data_blocks=15_000)
+    run = plan_multiply(plan.manifest, (512,))
+    assert run.time.rounds == 128
+    assert 15_000 < run.arrivals_mean <= run.arrivals_p99 <= 1 << 14
+
+
 def test_stalls_longer_than_the_time_out_are_noted() -> None:
     notes = plan_multiply(encoding().manifest, (512,), worker_timeout=20).notes
     assert any("counts as lost" in note for note in notes)

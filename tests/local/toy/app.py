@@ -19,6 +19,9 @@ def handler(event, context):
         raise ValueError("as the event asked")
     if do == "sleep":
         time.sleep(event["seconds"])
+    if do == "wait":
+        while not os.path.exists(event["file"]):
+            time.sleep(0.01)
     if do == "exit":
         sys.stdout.flush()
         os._exit(event["status"])
