@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,9 @@ from polarcodes.syndrome_plan import SyndromePlan
 ROTATION = 0.6
 """Angles of rotated stages are uniform in pi/4 +- this many radians."""
 
+_ATTEMPTS = 64
+_PUNCTURED_TOLERANCE = 1e-5  # predicted error with all N answers: 300 times their own
+
 
 class HadamardCode(ErasureCode):
     """Coded block i is sum_k G[i, slots[k]] U_k with G one or two randomised Hadamard rounds.
@@ -41,7 +43,8 @@ class HadamardCode(ErasureCode):
     ----------
     workers : int
         N of at least 2. Unless it is a power of two the transform has the next one's order N' and
-        N random rows of it are kept (puncturing): the others count as answers that never come.
+        N random rows of it are kept (puncturing), drawn again until all N decode: the others count
+        as answers that never come.
     data_blocks : int
         s, in 1..N.
     seed : int
@@ -88,13 +91,44 @@ class HadamardCode(ErasureCode):
                 "rotated=True needs rounds=2: one round is kept plain because it is then exact in "
                 "integers, and one rotated round would not be"
             )
-        super().__init__(count, blocks, seed, random_subset(count, blocks, seed, stream=1))
         order = 1 << (count - 1).bit_length()
-        shape = Rounds.angle_shape(order)
-        angles = random_angles(shape, ROTATION, seed, stream=2) if rotated else None
-        signs = random_signs(rounds * order, seed).reshape(rounds, order)
-        self._rounds = Rounds(signs, angles)
-        self._positions = random_subset(order, count, seed, stream=3)
+        for attempt in range(_ATTEMPTS):
+            # Four streams of the seed each time: signs, slots, angles, kept rows.
+            stream = 4 * attempt
+            inputs = random_subset(order, blocks, seed, stream=stream + 1)
+            shape = Rounds.angle_shape(order)
+            angles = random_angles(shape, ROTATION, seed, stream=stream + 2) if rotated else None
+            signs = random_signs(rounds * order, seed, stream=stream).reshape(rounds, order)
+            positions = random_subset(order, count, seed, stream=stream + 3)
+            self._assemble(count, seed, inputs, Rounds(signs, angles), positions)
+            if order == count or self.decodable(range(count), tolerance=_PUNCTURED_TOLERANCE):
+                return
+        raise InvalidCode(
+            f"no code of {count} workers, {blocks} data blocks and {rounds} rounds that decodes "
+            f"all its answers was found in {_ATTEMPTS} draws: take another seed, fewer data "
+            f"blocks or {order} workers"
+        )
+
+    def _assemble(
+        self,
+        workers: int,
+        seed: int,
+        inputs: NDArray[np.intp],
+        rounds: Rounds,
+        positions: NDArray[np.intp],
+    ) -> None:
+        # A punctured code's buffer has fewer rows than the transform: data come first there.
+        slots = inputs if workers == rounds.order else np.arange(inputs.size)
+        super().__init__(workers, inputs.size, seed, slots)
+        self._rounds = rounds
+        self._inputs = inputs
+        self._positions = positions
+        self._syndrome = SyndromeDecoder(rounds, inputs, positions)
+
+    @property
+    def inputs(self) -> NDArray[np.intp]:
+        """Row of G's input that holds data block k, shape (s,): ``slots`` at a power of two."""
+        return self._inputs
 
     @property
     def rounds(self) -> Rounds:
@@ -177,7 +211,7 @@ class HadamardCode(ErasureCode):
             "workers": self.workers,
             "data_blocks": self.data_blocks,
             "seed": self.seed,
-            "slots": self.slots.tolist(),
+            "inputs": self._inputs.tolist(),
             "signs": self._rounds.signs.tolist(),
             "angles": None if angles is None else angles.tolist(),
             "positions": self._positions.tolist(),
@@ -186,33 +220,31 @@ class HadamardCode(ErasureCode):
     @classmethod
     def from_manifest(cls, manifest: dict[str, Any]) -> HadamardCode:
         """Rebuild the code from its explicit slots, signs, angles and rows, whatever made them."""
-        explicit = ("slots", "signs", "angles", "positions")
+        explicit = ("inputs", "signs", "angles", "positions")
         fields = Fields(manifest, cls.name, ("workers", "data_blocks", "seed", *explicit))
         signs, angles = manifest["signs"], manifest["angles"]
         with fields.as_invalid_manifest():
-            code = cls(
-                manifest["workers"],
-                manifest["data_blocks"],
-                manifest["seed"],
-                rounds=len(signs) if isinstance(signs, list) else 0,
-                rotated=angles is not None,
-            )
-        order = code._rounds.order
-        code._slots = fields.distinct_indices("slots", code.data_blocks, code.workers)
-        code._positions = fields.distinct_indices("positions", code.workers, order)
-        shape = (len(signs), order)
-        code._rounds = Rounds(
-            fields.sign_rows("signs", shape),
-            None if angles is None else fields.numbers("angles", Rounds.angle_shape(order)),
+            count = integer("workers", manifest["workers"], 2, 1 << 20)
+            blocks = integer("data_blocks", manifest["data_blocks"], 1, count)
+            seed = integer("seed", manifest["seed"], 0, None)
+            rounds = len(signs) if isinstance(signs, list) else 0
+            integer("rounds", rounds, 1 if angles is None else 2, 2)
+        order = 1 << (count - 1).bit_length()
+        code = cls.__new__(cls)
+        code._assemble(
+            count,
+            seed,
+            fields.distinct_indices("inputs", blocks, order),
+            Rounds(
+                fields.sign_rows("signs", (rounds, order)),
+                None if angles is None else fields.numbers("angles", Rounds.angle_shape(order)),
+            ),
+            fields.distinct_indices("positions", count, order),
         )
         return code
 
-    @cached_property
-    def _syndrome(self) -> SyndromeDecoder:
-        return SyndromeDecoder(self._rounds, self.slots, self._positions)
-
     def _encode(self, blocks: NDArray[Any], out: NDArray[Any]) -> None:
-        self._rounds.apply(blocks, out, at=self.slots, take=self._positions)
+        self._rounds.apply(blocks, out, at=self._inputs, take=self._positions)
 
     def _encode_inplace(self, buffer: NDArray[Any]) -> None:
         if buffer.dtype.kind != "f" and not self._rounds.plain:
@@ -220,12 +252,11 @@ class HadamardCode(ErasureCode):
         if self.workers == self._rounds.order:
             self._rounds.apply(buffer, buffer)
         else:
-            inputs = np.arange(self.workers)
-            self._rounds.apply(buffer, buffer, at=inputs, take=self._positions)
+            self._encode(buffer[: self.data_blocks], buffer)
 
     def _encode_rows(self, blocks: NDArray[Any], workers: NDArray[np.intp]) -> NDArray[Any]:
         out = np.empty((workers.size, blocks.shape[1]), blocks.dtype)
-        self._rounds.apply(blocks, out, at=self.slots, take=self._positions[workers])
+        self._rounds.apply(blocks, out, at=self._inputs, take=self._positions[workers])
         return out
 
     def _adjoint(self, answers: NDArray[Any], workers: NDArray[np.intp]) -> NDArray[Any]:
@@ -236,7 +267,7 @@ class HadamardCode(ErasureCode):
     ) -> NDArray[Any]:
         out = np.empty((self.data_blocks, answers.shape[1]), answers.dtype)
         rows = self._positions[workers]
-        self._rounds.adjoint(answers, out, at=rows, take=self.slots, factor=factor)
+        self._rounds.adjoint(answers, out, at=rows, take=self._inputs, factor=factor)
         return out
 
     def _estimate(self, workers: NDArray[np.intp], answers: NDArray[Any]) -> Estimate:
@@ -246,7 +277,7 @@ class HadamardCode(ErasureCode):
         return Estimate(
             value=self._back(answers, workers, 1.0 / max(workers.size, 1)),
             relative_error=relative,
-            relative_error_upper=upper_relative_error(self._rounds, self.slots, rows),
+            relative_error_upper=upper_relative_error(self._rounds, self._inputs, rows),
             absolute_error=relative * math.sqrt(mean_square(answers)) if workers.size else math.inf,
             method="sketch",
         )

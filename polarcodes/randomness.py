@@ -16,9 +16,9 @@ def words(count: int, seed: int, stream: int = 0) -> NDArray[np.uint64]:
     return np.asarray(generator.random_raw(count))
 
 
-def random_signs(count: int, seed: int) -> NDArray[np.int8]:
-    """Return +-1 signs from the top bits of stream 0."""
-    bits = words(count, seed) >> np.uint64(63)
+def random_signs(count: int, seed: int, *, stream: int = 0) -> NDArray[np.int8]:
+    """Return +-1 signs from the top bits of the words."""
+    bits = words(count, seed, stream) >> np.uint64(63)
     signs = (1 - 2 * bits.astype(np.int8)).astype(np.int8)
     signs.flags.writeable = False
     return signs
