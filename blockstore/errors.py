@@ -5,8 +5,6 @@ fault that is shown: a denied request, a body that does not match its length, a 
 there.
 """
 
-# ruff: noqa: N818 (the names say what happened, as S3's own do)
-
 from __future__ import annotations
 
 

@@ -1,7 +1,5 @@
 """What a run is asked to multiply by: checked before anything is written."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 import math

@@ -6,8 +6,6 @@ jittered, growing pauses, a Retry-After header being respected; a permission or 
 not there is not. An invocation that is sent twice is harmless: workers are idempotent.
 """
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """The loop around the run machine: looks into the store and tells the machine what it sees."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 from collections import deque

@@ -1,7 +1,5 @@
 """When a run may end: the three conditions a caller can ask for."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 import math

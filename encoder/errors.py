@@ -1,7 +1,5 @@
 """Why a matrix is not encoded. All but `SourceChanged` are raised before anything is written."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 

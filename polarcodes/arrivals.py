@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from polarcodes.checks import worker_indices
+from polarcodes.checks import real, worker_indices
 from polarcodes.errors import InvalidCode, InvalidWorkers
 
 ANSWER_ERROR = 3.4e-8
@@ -32,7 +32,7 @@ class Arrivals(ABC):
 
     def __init__(self, workers: int, answer_error: float, tolerance: float) -> None:
         for name, value in (("answer_error", answer_error), ("tolerance", tolerance)):
-            if not value > 0:
+            if not real(name, value) > 0:
                 raise InvalidCode(f"{name} must be a positive number, got {value!r}")
         self.answer_error = answer_error
         self.tolerance = tolerance

@@ -28,6 +28,13 @@ def integer(name: str, value: object, low: int, high: int | None, *, hint: str =
     return number
 
 
+def real(name: str, value: object) -> float:
+    """Return ``value`` as a float, or raise :class:`InvalidCode`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.floating)):
+        raise InvalidCode(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
 def worker_indices(S: Iterable[int], workers: int) -> NDArray[np.intp]:
     """Return S as an index array, its order kept; refuse duplicates and indices out of range."""
     listed = S if isinstance(S, np.ndarray) else list(S)

@@ -112,21 +112,22 @@ class ErasureCode(ABC):
         dtype = np.dtype(source)
         if dtype.kind not in "biuf" or dtype.itemsize > 8:
             raise InvalidBlocks(f"source must be real numbers of at most 64 bits, got {dtype}")
-        largest = max(abs(low), abs(high))
         if dtype.kind == "f":
-            if not np.isfinite(largest):
+            largest = max(abs(float(low)), abs(float(high)))
+            if not (np.isfinite(low) and np.isfinite(high)):
                 raise InvalidBlocks(f"low and high must be finite, got {low} and {high}")
-            bound = float(largest) * self.row_weight
-            if dtype.itemsize <= 4 and bound <= np.finfo(np.float32).max:
+            total = largest * self.row_weight
+            if dtype.itemsize <= 4 and total <= float(np.finfo(np.float32).max):
                 return np.dtype(np.float32)
-            if bound > np.finfo(np.float64).max:
+            if not np.isfinite(total):
                 raise InvalidBlocks(
                     f"sums of {self.row_weight} values up to {largest:g} overflow float64: "
                     "scale the data down"
                 )
             return np.dtype(np.float64)
+        bound = max(abs(int(low)), abs(int(high))) * self.row_weight
         for candidate in (np.int16, np.int32, np.int64):
-            if int(largest) * self.row_weight <= np.iinfo(candidate).max:
+            if bound <= np.iinfo(candidate).max:
                 return np.dtype(candidate)
         return np.dtype(np.float64)
 

@@ -36,11 +36,12 @@ def erasure_log_odds(workers: int, epsilon: float) -> NDArray[np.float64]:
 def data_slots(workers: int, data_blocks: int, epsilon: float) -> NDArray[np.intp]:
     """Return the s slots that carry data, ascending; the others are frozen.
 
-    Equal probabilities go to the higher slot, which never decodes later than a lower one.
+    Equal probabilities (to nine decimals of the log odds, so that the last bit of a logarithm has
+    no say) go to the higher slot: where two slots compare at all, it never decodes later.
 
     >>> data_slots(8, 4, 0.5).tolist()
     [3, 5, 6, 7]
     """
-    odds = erasure_log_odds(workers, epsilon)
+    odds = erasure_log_odds(workers, epsilon).round(9)
     best_first = np.lexsort((-np.arange(workers), odds))
     return np.sort(best_first[:data_blocks]).astype(np.intp)

@@ -46,10 +46,10 @@ def upper_relative_error(order: int, slots: NDArray[np.intp], workers: NDArray[n
     3. *Quantile*: such a form in signs behaves like a chi-square with nu = (tr B / s)^2 / beta^2
        degrees of freedom, divided by nu: nu = 1 one answer short of all, because the error is then
        one random sum times a fixed vector; nu of the order of N half way. Its quantile at two
-       standard deviations (97.7 %) is taken instead of the 95 % one. The margin pays for sums of
-       few signs, which are less regular than normal ones: of all (sum_k a_k d_k)^2 with
-       sum a_k^2 = 1 the worst 95 % quantile is 5 (five equal blocks), against 3.84 for the
-       chi-square with one degree of freedom and 5.1 here.
+       standard deviations (97.7 %) is taken instead of the 95 % one, and nu is lowered by the
+       factor 1 - 2/s. The margin pays for sums of few signs, which are less regular than normal
+       ones: of all (sum_k a_k d_k)^2 with sum a_k^2 = 1 the worst 95 % quantile is 5 (five equal
+       blocks), against 3.84 for the chi-square with one degree of freedom and 5.1 here.
     4. *Cap*: ||G - I|| <= max(1, N/m - 1) always, since G = (N/m) times a compressed projection.
 
     Up to N = 8 the spectral norm of G - I itself is returned: a bound for every Y.
@@ -71,11 +71,10 @@ def upper_relative_error(order: int, slots: NDArray[np.intp], workers: NDArray[n
     diagonal = (_transform(_transform(squares) * spectrum) / order)[slots]
     mean = float(diagonal.mean())
     beta_squared = off_diagonal_square(order, arrived, blocks, float(squares @ squares), spectrum)
-    freedom = (
-        max(1.0, mean * mean * blocks * blocks / beta_squared) if beta_squared > 0 else math.inf
-    )
-    quantile = chi_square_ratio(freedom)
-    worst = max(float(diagonal.max()), mean * quantile)
+    freedom = math.inf
+    if beta_squared > 0:
+        freedom = max(1.0, (1 - 2 / blocks) * (mean * blocks) ** 2 / beta_squared)
+    worst = max(float(diagonal.max()), mean * chi_square_ratio(freedom))
     return min(cap, math.sqrt(worst))
 
 
@@ -85,23 +84,25 @@ def off_diagonal_square(
     """Return sum over data slots k != k' of B_kk'^2, averaged over where the slots lie.
 
     Over all N slots M is (N/m) P - I with P a projection of rank m, so the sum is
-    T = e N (e - m)^2 / m^3 with e = N - m. It consists of products M_kl M_lk' M_k'l' M_l'k. Those
-    with l = l' sum to T3 = N ((e/m)^2 - sum_c g(c)^4), and those with l' = k xor k' xor l to the
-    same T3, because M depends on the XOR of its indices only; the rest is T - 2 T3. Each part is
-    scaled by the share of its index tuples that lie in the data slots.
+    Q = e N (e - m)^2 / m^3 with e = N - m. It consists of products M_kl M_lk' M_k'l' M_l'k. Those
+    with l = l' sum to R = N ((e/m)^2 - sum_c g(c)^4), and those with l' = k xor k' xor l to R
+    again, because |M_kl| depends on k xor l only and the signs cancel; the rest is Q - 2 R. Each
+    part is scaled by the share of its index tuples that lie in the data slots.
 
     ``fourth`` is sum_c g(c)^4 over c != 0, ``spectrum`` the transform of the slots' indicator.
     """
     erased = order - arrived
     total = erased * order * (erased - arrived) ** 2 / arrived**3
-    threes = order * ((erased / arrived) ** 2 - fourth)
+    triple_sum = order * ((erased / arrived) ** 2 - fourth)
     triples = blocks * (blocks - 1) * (blocks - 2)
     all_triples = order * (order - 1) * (order - 2)
     # Ordered (k, l, k', l') in the slots with XOR 0, less those that pair up equal indices.
     xor_zero = float(np.mean(spectrum**4)) - blocks * (3 * blocks - 2)
     rest = triples * (blocks - 3) - xor_zero
     all_rest = all_triples * (order - 4)
-    return threes * (triples + xor_zero) / all_triples + (total - 2 * threes) * rest / all_rest
+    return (
+        triple_sum * (triples + xor_zero) / all_triples + (total - 2 * triple_sum) * rest / all_rest
+    )
 
 
 def _indicator(order: int, members: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -84,13 +84,7 @@ class HadamardCode(ErasureCode):
         rounds = integer("rounds", rounds, 1, 2)
         if rotated is None:
             rotated = rounds == 2
-        if not isinstance(rotated, bool):
-            raise InvalidCode(f"rotated must be True or False, got {rotated!r}")
-        if rotated and rounds == 1:
-            raise InvalidCode(
-                "rotated=True needs rounds=2: one round is kept plain because it is then exact in "
-                "integers, and one rotated round would not be"
-            )
+        _check_rotated(rotated, rounds)
         order = 1 << (count - 1).bit_length()
         for attempt in range(_ATTEMPTS):
             # Four streams of the seed each time: signs, slots, angles, kept rows.
@@ -196,8 +190,8 @@ class HadamardCode(ErasureCode):
         :func:`~polarcodes.rounds_error_bar.error_factor`.
         """
         arrived = integer("m", m, 0, self.workers)
-        if arrived == 0:
-            return math.inf
+        if arrived in (0, self.workers):
+            return 0.0 if arrived else math.inf
         order = self._rounds.order
         factor = error_factor(self._rounds, self.data_blocks, ROTATION)
         return math.sqrt(factor * (order - arrived) / (arrived * (order - 1)))
@@ -211,24 +205,26 @@ class HadamardCode(ErasureCode):
             "workers": self.workers,
             "data_blocks": self.data_blocks,
             "seed": self.seed,
+            "rounds": len(self._rounds.signs),
+            "rotated": angles is not None,
             "inputs": self._inputs.tolist(),
             "signs": self._rounds.signs.tolist(),
-            "angles": None if angles is None else angles.tolist(),
+            "angles": [] if angles is None else angles.tolist(),
             "positions": self._positions.tolist(),
         }
 
     @classmethod
     def from_manifest(cls, manifest: dict[str, Any]) -> HadamardCode:
         """Rebuild the code from its explicit slots, signs, angles and rows, whatever made them."""
-        explicit = ("inputs", "signs", "angles", "positions")
+        explicit = ("rounds", "rotated", "inputs", "signs", "angles", "positions")
         fields = Fields(manifest, cls.name, ("workers", "data_blocks", "seed", *explicit))
-        signs, angles = manifest["signs"], manifest["angles"]
+        rotated = manifest["rotated"]
         with fields.as_invalid_manifest():
             count = integer("workers", manifest["workers"], 2, 1 << 20)
             blocks = integer("data_blocks", manifest["data_blocks"], 1, count)
             seed = integer("seed", manifest["seed"], 0, None)
-            rounds = len(signs) if isinstance(signs, list) else 0
-            integer("rounds", rounds, 1 if angles is None else 2, 2)
+            rounds = integer("rounds", manifest["rounds"], 1, 2)
+            _check_rotated(rotated, rounds)
         order = 1 << (count - 1).bit_length()
         code = cls.__new__(cls)
         code._assemble(
@@ -237,7 +233,7 @@ class HadamardCode(ErasureCode):
             fields.distinct_indices("inputs", blocks, order),
             Rounds(
                 fields.sign_rows("signs", (rounds, order)),
-                None if angles is None else fields.numbers("angles", Rounds.angle_shape(order)),
+                fields.numbers("angles", Rounds.angle_shape(order) if rotated else (0, 0)),
             ),
             fields.distinct_indices("positions", count, order),
         )
@@ -271,13 +267,28 @@ class HadamardCode(ErasureCode):
         return out
 
     def _estimate(self, workers: NDArray[np.intp], answers: NDArray[Any]) -> Estimate:
-        """T = (1/m) sum z_i y_i^T of arXiv 2309.00682: unbiased over signs and angles."""
+        """T = (1/m) sum z_i y_i^T of arXiv 2309.00682: unbiased over signs and angles.
+
+        A punctured code decodes when everybody has answered: T would not be exact even then.
+        """
         relative = self.predicted_error(workers.size)
-        rows = self._positions[workers]
+        if workers.size == self.workers < self._rounds.order:
+            return Estimate(self.plan(workers).apply(answers), 0.0, 0.0, 0.0, "syndrome")
+        bar = upper_relative_error(self._rounds, self._inputs, self._positions[workers])
         return Estimate(
             value=self._back(answers, workers, 1.0 / max(workers.size, 1)),
             relative_error=relative,
-            relative_error_upper=upper_relative_error(self._rounds, self._inputs, rows),
+            relative_error_upper=max(relative, bar),
             absolute_error=relative * math.sqrt(mean_square(answers)) if workers.size else math.inf,
             method="sketch",
+        )
+
+
+def _check_rotated(rotated: object, rounds: int) -> None:
+    if not isinstance(rotated, bool):
+        raise InvalidCode(f"rotated must be True or False, got {rotated!r}")
+    if rotated and rounds == 1:
+        raise InvalidCode(
+            "rotated=True needs rounds=2: one round is kept plain because it is then exact in "
+            "integers, and one rotated round would not be"
         )

@@ -70,13 +70,10 @@ class DecodingPlan(ABC):
         return float(answer_error * np.sqrt(np.sum(self._apply(probes) ** 2) / _PROBES))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the plan as named arrays of numbers and text, ready for ``numpy.savez``."""
-        return {
-            "method": np.array(self.method),
-            "workers": self._workers,
-            "data_blocks": np.array(self._data_blocks),
-            **self._arrays(),
-        }
+        """Return copies of the plan's arrays of numbers and text, ready for ``numpy.savez``."""
+        named = {"workers": self._workers, **self._arrays()}
+        arrays = {name: np.array(values) for name, values in named.items()}
+        return {"method": np.array(self.method), **arrays}
 
     @staticmethod
     def from_arrays(arrays: Arrays) -> DecodingPlan:

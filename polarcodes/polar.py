@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.arrivals import ANSWER_ERROR, TOLERANCE
-from polarcodes.checks import integer, worker_indices
+from polarcodes.checks import integer, real, worker_indices
 from polarcodes.code import ErasureCode
 from polarcodes.construction import data_slots
 from polarcodes.erasures import erased_inputs
@@ -72,10 +72,11 @@ class PolarCode(ErasureCode):
         seed = integer("seed", seed, 0, None)
         if epsilon is None:
             epsilon = (order - blocks) / order or 0.5 / order  # with s = N every slot carries data
+        epsilon = real("epsilon", epsilon)
         if not 0 < epsilon < 1:
-            raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon!r}")
-        super().__init__(order, blocks, seed, data_slots(order, blocks, float(epsilon)))
-        self._epsilon = float(epsilon)
+            raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon}")
+        super().__init__(order, blocks, seed, data_slots(order, blocks, epsilon))
+        self._epsilon = epsilon
         self._signs = random_signs(order, seed)
 
     @cached_property
@@ -167,7 +168,7 @@ class PolarCode(ErasureCode):
                 manifest["workers"],
                 manifest["data_blocks"],
                 manifest["seed"],
-                epsilon=manifest["epsilon"],
+                epsilon=real("epsilon", manifest["epsilon"]),
             )
         code._slots = fields.distinct_indices("slots", code.data_blocks, code.workers)
         code._signs = fields.signs("signs", code.workers)
@@ -216,7 +217,9 @@ class PolarCode(ErasureCode):
         return Estimate(
             value=self._back(answers, workers, 1.0 / max(workers.size, 1)),
             relative_error=relative,
-            relative_error_upper=upper_relative_error(self.workers, self.slots, workers),
+            relative_error_upper=max(
+                relative, upper_relative_error(self.workers, self.slots, workers)
+            ),
             absolute_error=relative * math.sqrt(mean_square(answers)) if workers.size else math.inf,
             method="sketch",
         )

@@ -48,7 +48,7 @@ class Rounds:
 
     def __init__(self, signs: NDArray[np.int8], angles: Float | None = None) -> None:
         self.signs = signs
-        self.angles = angles
+        self.angles = angles if angles is not None and angles.size else None
         self.order: int = signs.shape[1]
         self._matrices: dict[str, list[NDArray[Any]]] = {}
 

@@ -123,6 +123,6 @@ class SyndromePlan(DecodingPlan):
             or not np.isfinite(solution).all()
         ):
             raise InvalidPlan("the arrays of the plan do not fit together: store it again")
-        rounds = Rounds(signs.astype(np.int8), angles.astype(np.float64) if angles.size else None)
+        rounds = Rounds(signs.astype(np.int8), angles.astype(np.float64))
         check = ParityCheck(rounds, slots)
         return cls(workers, rows, missing, check, solution.astype(np.float64))

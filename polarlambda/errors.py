@@ -1,7 +1,5 @@
 """What the Python API raises itself; errors of the layers below pass through unchanged."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 

@@ -140,7 +140,7 @@ def _await_deployed(
             answer = call_coordinator(client, function, event)
     except KeyboardInterrupt:  # it would go on without us, at our cost
         cancel_run(bucket, run)
-        raise
+        return _interrupted(bucket, run)
     key = answer.get("result")
     return Result(
         run=answer["run"],
@@ -157,6 +157,35 @@ def _await_deployed(
         cost=answer["cost"]["total"] if answer["cost"] else None,
         bill=answer["cost"],
         message=answer["message"],
+    )
+
+
+def _interrupted(bucket: Bucket, run: str) -> Result:
+    """What the deployed coordinator had published when it was told to stop."""
+    from blockstore.errors import ObjectMissing
+    from blockstore.runs import RunStore
+
+    store = RunStore(bucket, run)
+    status = store.get_status()
+    try:
+        value = store.get_estimate()
+    except ObjectMissing:
+        value = None
+    return Result(
+        run=run,
+        state=status.state,
+        value=value,
+        exact=False,
+        verified=False,
+        met=False,
+        arrivals=status.arrivals,
+        workers=status.workers,
+        error=status.error,
+        error_upper=status.error_upper,
+        seconds=status.seconds,
+        cost=None,
+        bill=None,
+        message=status.message,
     )
 
 

@@ -1,7 +1,5 @@
 """The coordinator's versioned event (docs/api.md): start, resume or cancel a run."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 from collections.abc import Mapping

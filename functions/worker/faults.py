@@ -1,7 +1,5 @@
 """What can go wrong in a worker, and which of it another attempt or the code can make up for."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 from blockstore.errors import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from polarlambda.cli.output import check_output, to_json, write_array
 from polarlambda.cli.progress import Progress, make_progress
 
 if TYPE_CHECKING:
+    from coordinator.events import Event
     from polarlambda.result import Arrival, Result
 
 
@@ -51,24 +51,46 @@ def multiply(
 
     check_output(output)
     with CodedMatrix.open(name, stack=stack) as matrix, make_progress(quiet=as_json) as progress:
+        show = Show(progress)
         result = matrix.multiply(
-            x, until=until, deadline=deadline, on=on, on_arrival=show_arrivals(progress)
+            x,
+            until=until,
+            deadline=deadline,
+            on=on,
+            on_arrival=show.arrival,
+            on_event=show.event,
         )
     finish(result, output, as_json)
 
 
-def show_arrivals(progress: Progress) -> Callable[[Arrival], None]:
-    """A callback that shows every arrival, and names the run as soon as it is known."""
-    named = False
+class Show:
+    """Shows a run: its id as soon as there is one, every arrival, estimate and failure."""
 
-    def show(arrival: Arrival) -> None:
-        nonlocal named
-        if not named:
-            progress.note(f"run {arrival.run}")
-            named = True
-        progress.update(arrival.arrivals, arrival.workers, str(arrival))
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._run = ""
 
-    return show
+    def arrival(self, arrival: Arrival) -> None:
+        """For ``on_arrival``."""
+        self._name(arrival.run)
+        news = arrival.error_upper is not None or arrival.state != "running"
+        self._progress.update(arrival.arrivals, arrival.workers, str(arrival), important=news)
+
+    def event(self, event: Event) -> None:
+        """For ``on_event``."""
+        from coordinator import events
+
+        self._name(event.run)
+        match event:
+            case events.Failed(worker=worker, kind=kind, message=message):
+                self._progress.note(f"worker {worker} failed: {kind}: {message}")
+            case events.Reinvoked(missing=missing):
+                self._progress.note(f"{len(missing)} lost blocks are invoked once more")
+
+    def _name(self, run: str) -> None:
+        if run != self._run:
+            self._run = run
+            self._progress.note(f"run {run}")
 
 
 def finish(result: Result, output: Path | None, as_json: bool) -> None:
@@ -85,6 +107,6 @@ def finish(result: Result, output: Path | None, as_json: bool) -> None:
     if result.met:
         sys.exit(EXIT_MET)
     click.echo(f"polarlambda: not reached: {result.message}", err=True)
-    if result.state in ("stopped", "running"):
+    if result.state in ("stopped", "cancelled"):
         click.echo(f"go on with: polarlambda runs resume {result.run}", err=True)
     sys.exit(EXIT_NOT_REACHED)

@@ -13,8 +13,11 @@ import click
 class Progress(Protocol):
     """Shows how far something is; used as a context manager."""
 
-    def update(self, done: float, total: float, text: str) -> None:
-        """``done`` of ``total`` units are done; ``text`` is what to show beside that."""
+    def update(self, done: float, total: float, text: str, *, important: bool = False) -> None:
+        """``done`` of ``total`` units are done; ``text`` is what to show beside that.
+
+        ``important`` is what a log should have, however soon after the last line.
+        """
         ...
 
     def note(self, text: str) -> None:
@@ -32,16 +35,16 @@ class Progress(Protocol):
 
 
 class PlainProgress:
-    """A line at the start, at the end, and every ``every`` seconds at most: for logs and pipes."""
+    """A line every ``every`` seconds at most, and one for the end: for logs and pipes."""
 
     def __init__(self, *, every: float = 2.0) -> None:
         self._every = every
         self._last = -float("inf")
 
-    def update(self, done: float, total: float, text: str) -> None:
+    def update(self, done: float, total: float, text: str, *, important: bool = False) -> None:
         """Print ``text`` when it is due."""
         now = time.monotonic()
-        if done >= total or now - self._last >= self._every:
+        if important or done >= total or now - self._last >= self._every:
             self._last = now
             click.echo(text, err=True)
 
@@ -71,7 +74,7 @@ class BarProgress:
         )
         self._task: Any = None
 
-    def update(self, done: float, total: float, text: str) -> None:
+    def update(self, done: float, total: float, text: str, *, important: bool = False) -> None:
         """Move the bar."""
         if self._task is None:
             self._task = self._rich.add_task(text, total=total)
@@ -92,7 +95,7 @@ class BarProgress:
 class Quiet:
     """Shows nothing: for --json."""
 
-    def update(self, done: float, total: float, text: str) -> None:
+    def update(self, done: float, total: float, text: str, *, important: bool = False) -> None:
         """Show nothing."""
 
     def note(self, text: str) -> None:

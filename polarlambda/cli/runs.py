@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarlambda.cli.multiply import finish, show_arrivals
+from polarlambda.cli.multiply import Show, finish
 from polarlambda.cli.options import json_option, on_option, output_option, stack_option
 from polarlambda.cli.output import check_output, echo_table, to_json
 from polarlambda.cli.progress import make_progress
@@ -94,7 +94,8 @@ def resume(run: str, output: Path | None, on: str, as_json: bool, stack: str | N
 
     check_output(output)
     with make_progress(quiet=as_json) as progress:
-        result = resume_run(run, on=on, on_arrival=show_arrivals(progress), stack=stack)
+        show = Show(progress)
+        result = resume_run(run, on=on, on_arrival=show.arrival, on_event=show.event, stack=stack)
     finish(result, output, as_json)
 
 

@@ -1,7 +1,5 @@
 """What can go wrong with the local stack itself; every message is one line that says what to do."""
 
-# ruff: noqa: N818 (the names say what happened)
-
 from __future__ import annotations
 
 from polarlambda.errors import BadInput, PlatformError

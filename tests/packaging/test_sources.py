@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("polarcodes", "blockstore", "encoder", "coordinator", "functions", "polarlambda")
-# Settings are read once, at the edge.
-EDGES = ("functions/", "polarlambda/settings.py", "polarlambda/local/")
+# Settings are read once, at the edge; the demo is one too: it points the process at its own stack.
+EDGES = ("functions/", "polarlambda/settings.py", "polarlambda/local/", "polarlambda/demo/")
 SOURCES = sorted(
     str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")
 )
