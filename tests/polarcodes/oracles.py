@@ -50,7 +50,7 @@ def decodable_order(code, rng: np.random.Generator) -> list[int]:
 
 
 def sequential_order(code, rng: np.random.Generator) -> list[int]:
-    """Workers in random order, cut at the first set that the sequential decoder of `polar` takes."""
+    """Workers in random order, cut at the first set that polar's sequential decoder takes."""
     state = code.arrivals()
     order = rng.permutation(code.workers).tolist()
     for count, worker in enumerate(order, 1):

@@ -32,7 +32,7 @@ def test_golden_mean_share_of_arrivals(workers, epsilon):
     assert abs(shares.mean() - MEAN_SHARES[workers][epsilon]) <= 0.0025 + error
 
 
-@pytest.mark.parametrize("workers,blocks", [(64, 48), (256, 240), (1024, 512)])
+@pytest.mark.parametrize("workers,blocks", [(64, 48), (256, 240), (1024, 960)])
 def test_the_sequential_decoder_is_ready_at_the_predicted_arrival(workers, blocks):
     code = make_code("polar", workers=workers, data_blocks=blocks)
     rng = np.random.default_rng(0)
