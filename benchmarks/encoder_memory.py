@@ -9,7 +9,6 @@ with that of a plain parallel upload of the same number of objects of the same s
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -25,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
-ROWS, COLUMNS = 87_382, 12_288  # 4.0 GB of float32
+from benchmarks.harness import Ratio, WrongResult, main
+
+ROWS, COLUMNS = 87_382, 12_288  # 4.3 GB, 4 GiB, of float32
 MEMORY = 1 << 30
 SMALL_ROWS = 1_366  # 64 MB
 SMALL_MEMORY = 160 << 20
@@ -117,7 +118,6 @@ def measure_encode(path: str, workers: int, memory: int) -> dict[str, Any]:
         "peak": peak_bytes(),
         "objects": objects,
         "tile_bytes": tile_bytes,
-        "coded_bytes": workers * manifest.block_rows * manifest.columns * 4,
     }
 
 
@@ -139,73 +139,53 @@ def measure_upload(objects: int, size: int, threads: int = 8) -> dict[str, Any]:
     return {"seconds": seconds}
 
 
-def run(small: bool) -> dict[str, Any]:
-    """All rows of the table."""
+def measure(workers: int, path: Path, memory: int) -> list[Ratio]:
+    """Encode in a fresh process, then upload the same amount plainly in another."""
     from blockstore.bucket import Bucket
     from blockstore.connect import s3_client
     from blockstore.manifest import delete_matrix
 
+    encoded = in_process("--encode", str(path), str(workers), str(memory))
+    delete_matrix(Bucket(s3_client(), BUCKET), f"m{workers}")
+    plain = in_process("--upload", str(encoded["objects"]), str(encoded["tile_bytes"]))
+    name = f"N={workers} {encoded['objects']} x {encoded['tile_bytes'] / 2**20:.2f} MiB"
+    peak, given = encoded["peak"] / 2**20, memory / 2**20
+    if peak > given:
+        raise WrongResult(f"{name}: peak memory {peak:.0f} MiB, {given:.0f} MiB were given")
+    times = encoded["seconds"], plain["seconds"]
+    return [
+        Ratio(f"{name} peak / --memory", peak / given, peak, given, "MiB", 1.0),
+        Ratio(f"{name} encode / plain upload", times[0] / times[1], *times, "s"),
+    ]
+
+
+def run(small: bool) -> list[Ratio]:
+    """Both code lengths; 4.3 GB of float32 in 1 GiB, or 67 MB in 160 MiB when small."""
+    from blockstore.connect import s3_client
+
     rows, memory = (SMALL_ROWS, SMALL_MEMORY) if small else (ROWS, MEMORY)
     folder = Path(tempfile.mkdtemp(prefix="polarlambda-benchmark-"))
-    results = []
     try:
         path = folder / "matrix.npy"
         write_matrix(path, rows, COLUMNS)
         with s3_server(folder):
-            bucket = Bucket(s3_client(), BUCKET)
-            bucket.client.create_bucket(Bucket=BUCKET)
-            for workers in (64, 1024):
-                encoded = in_process("--encode", str(path), str(workers), str(memory))
-                delete_matrix(bucket, f"m{workers}")
-                plain = in_process("--upload", str(encoded["objects"]), str(encoded["tile_bytes"]))
-                results.append(
-                    {
-                        "workers": workers,
-                        **encoded,
-                        "memory": memory,
-                        "peak_over_memory": encoded["peak"] / memory,
-                        "plain_seconds": plain["seconds"],
-                        "time_over_plain_upload": encoded["seconds"] / plain["seconds"],
-                    }
-                )
+            s3_client().create_bucket(Bucket=BUCKET)
+            return [row for workers in (64, 1024) for row in measure(workers, path, memory)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return {"input_bytes": rows * COLUMNS * 4, "rows": results}
 
 
-def show(results: dict[str, Any]) -> None:
-    """The table."""
-    print(f"encoding {results['input_bytes'] / 1e9:.2f} GB of float32, redundancy {REDUNDANCY:.3f}")
-    print(
-        f"{'N':>5} {'objects':>8} {'MB each':>8} {'memory':>7} {'peak':>6} {'seconds':>8} "
-        f"{'plain upload':>13} {'ratio':>6}"
-    )
-    for row in results["rows"]:
-        print(
-            f"{row['workers']:>5} {row['objects']:>8} {row['tile_bytes'] / 2**20:>8.2f} "
-            f"{row['memory'] >> 20:>6}M {row['peak'] >> 20:>5}M {row['seconds']:>8.2f} "
-            f"{row['plain_seconds']:>13.2f} {row['time_over_plain_upload']:>6.2f}"
-        )
-
-
-def main() -> int:
-    """Exit code 1 if a peak is above the memory given."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="64 MB with 160 MB of memory")
-    parser.add_argument("--encode", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--upload", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.encode:
-        path, workers, memory = options.encode
-        print(json.dumps(measure_encode(path, int(workers), int(memory))))
-        return 0
-    if options.upload:
-        print(json.dumps(measure_upload(*map(int, options.upload))))
-        return 0
-    results = run(options.small)
-    show(results)
-    return int(any(row["peak_over_memory"] > 1 for row in results["rows"]))
+def one_measurement(kind: str, *arguments: str) -> dict[str, Any]:
+    """What `in_process` asked for."""
+    if kind == "--encode":
+        path, workers, memory = arguments
+        return measure_encode(path, int(workers), int(memory))
+    objects, size = arguments
+    return measure_upload(int(objects), int(size))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] in (["--encode"], ["--upload"]):
+        print(json.dumps(one_measurement(*sys.argv[1:])))
+        sys.exit(0)
+    sys.exit(main("encoder_memory", __doc__ or "", run))

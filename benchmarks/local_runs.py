@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import WrongResult, require_close, seconds
 from polarlambda import CodedMatrix, encode
 from polarlambda.local.stack import LocalStack
 
 WORKERS = 64
 TOLERANCE = 1e-5
-
-
-RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -35,36 +30,25 @@ class Pair:
     expected: np.ndarray
     folder: Path
 
-    def run(self, kind: str, delays: np.ndarray | None = None) -> float:
-        """Wall seconds of one product, from the call to the result in hand; sleeping workers are
-        woken after it.
+    def multiply(self, kind: str) -> None:
+        """One product, "coded" or "uncoded"; WrongResult unless it is exact and that of NumPy."""
+        result = (self.coded if kind == "coded" else self.uncoded).multiply(self.x)
+        if not result.exact:
+            raise WrongResult(f"the {kind} run ended as {result.state}: {result.message}")
+        require_close(f"the {kind} run", result.value, self.expected, TOLERANCE)
 
-        `delays` (64,) seconds by worker. RuntimeError when the result is not exact or differs from
-        NumPy's.
-        """
+    def wall_seconds(self, kind: str, delays: np.ndarray | None = None) -> float:
+        """Wall time of one product, `delays` (64,) seconds by worker; then sleepers are woken."""
         if delays is None:
             self.stack.set_chaos()
         else:
             table = self.folder / "round.csv"
-            # The service takes the row's minimum off: an extra, unused column of 0 keeps the
-            # values.
+            # The service takes the row's minimum off: an extra, unused 0 keeps the values.
             np.savetxt(table, np.append(delays, 0.0)[None, :], delimiter=",")
             self.stack.set_chaos(delays=table)
-        matrix = self.coded if kind == "coded" else self.uncoded
-        begin = time.perf_counter()
-        result = matrix.multiply(self.x)
-        seconds = time.perf_counter() - begin
+        taken = seconds(lambda: self.multiply(kind))
         self.stack.drain()
-        difference = np.linalg.norm(result.value - self.expected) / np.linalg.norm(self.expected)
-        if not result.exact or not difference <= TOLERANCE:
-            raise RuntimeError(f"the {kind} run is {result.state}, {difference:.1e} from NumPy's")
-        return seconds
-
-
-def save(name: str, results: dict[str, Any]) -> None:
-    """Write benchmarks/results/NAME.json."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
+        return taken
 
 
 @contextmanager
@@ -85,7 +69,7 @@ def warm_pair(rows: int, columns: int, data_blocks: int) -> Iterator[Pair]:
             with CodedMatrix.open("coded") as coded, CodedMatrix.open("uncoded") as uncoded:
                 pair = Pair(stack, coded, uncoded, x, expected, Path(folder))
                 for kind in ("coded", "uncoded"):
-                    pair.run(kind)  # connections and caches
+                    pair.multiply(kind)  # connections and caches
                 yield pair
         finally:
             os.environ.clear()

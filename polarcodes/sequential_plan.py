@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,13 @@ from numpy.typing import NDArray
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays, DecodingPlan, stored_indices
 from polarcodes.sequential import Ids, LevelOperations, dense_stages, first_step
-from polarcodes.transform import butterflies, butterfly_stage, chunk_columns, without_ufunc_buffer
+from polarcodes.transform import (
+    Step,
+    butterfly_stage,
+    butterfly_steps,
+    chunk_columns,
+    without_ufunc_buffer,
+)
 
 # The workspace has about 5 N rows: beyond the L2 cache, but wide chunks pay for short levels.
 _LEAST_SCRATCH, _MOST_SCRATCH = 1 << 20, 8 << 20
@@ -20,8 +27,9 @@ class SequentialPlan(DecodingPlan):
     """Completes the codeword by additions and transforms it back: X = D H y / N at the data slots.
 
     Cost for each column: the level operations (about 3 N where the set is barely decodable) and
-    N log2 N additions. Memory besides Y and X: one workspace of about a megabyte, because columns
-    are taken in chunks. Additions only, in a fixed order: the same bytes for any chunking.
+    N log2 N additions. Memory besides Y and X: one workspace of 1 to 8 MiB, at most three quarters
+    of a large Y, because columns are taken in chunks. Additions only, in a fixed order: the same
+    bytes for any chunking, on any machine.
     """
 
     method = "sequential"
@@ -41,59 +49,23 @@ class SequentialPlan(DecodingPlan):
         self._steps = first_step(self._order)  # the workspace row of the first step
         self._scale = (signs / self._order)[:, None]  # powers of two: exact in every dtype
         levels = operations.levels
-        self._longest_level = int(np.max(levels[:, 4] - levels[:, 0], initial=0))
+        longest_level = int(np.max(levels[:, 4] - levels[:, 0], initial=0))
+        self._rows = self._steps + operations.first.size + longest_level
 
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
-        rows = self._steps + self._operations.first.size + self._longest_level
         total = answers.shape[1]
         budget = min(max(answers.nbytes * 3 // 4, _LEAST_SCRATCH), _MOST_SCRATCH)
-        width = min(chunk_columns(rows, answers.itemsize, budget), max(total, 1))
+        width = min(chunk_columns(self._rows, answers.itemsize, budget), max(total, 1))
         product = np.empty((self.data_blocks, total), answers.dtype)
-        memory = np.empty(rows * width, answers.dtype)
+        memory = np.empty(self._rows * width, answers.dtype)
+        workspace = _Workspace(self, memory, width)
         with without_ufunc_buffer():
             for start in range(0, total, width):
                 part = answers[:, start : start + width]
-                workspace = memory[: rows * part.shape[1]].reshape(rows, part.shape[1])
-                self._decode(part, workspace, product[:, start : start + width])
+                if part.shape[1] < width:
+                    workspace = _Workspace(self, memory, part.shape[1])
+                workspace.decode(part, product[:, start : start + width])
         return product
-
-    def _decode(self, part: NDArray[Any], workspace: NDArray[Any], product: NDArray[Any]) -> None:
-        """Decode one chunk of columns."""
-        order, operations = self._order, self._operations
-        steps = self._steps + operations.first.size
-        workspace[self.workers] = part
-        workspace[operations.missing] = 0
-        self._run(workspace[:steps], workspace[steps:])
-        workspace[operations.missing] = workspace[operations.filled]
-        codeword, spare = workspace[:order], workspace[order : 2 * order]
-        inputs = butterflies(codeword, spare)
-        other = spare if inputs is codeword else codeword
-        picked = inputs.take(self._slots, axis=0, out=other[: self.data_blocks], mode="clip")
-        np.multiply(picked, self._scale.astype(part.dtype), out=product)
-
-    def _run(self, values: NDArray[Any], spare: NDArray[Any]) -> None:
-        """Carry out the dense stages and the level operations on one chunk of columns."""
-        order = self._order
-        for stage in range(dense_stages(order)):
-            source, sums = values[stage * order :], values[(stage + 1) * order :]
-            butterfly_stage(source[:order], sums[:order], order >> (stage + 1))
-        values[self._steps - 1] = 0
-        first, second = self._operations.first, self._operations.second
-        results = values[self._steps :]
-        for begin, halves, minus, whole, end in self._operations.levels.tolist():
-            # mode="clip" lets take() write straight into `out`; the rows were checked before.
-            # The ufuncs get `out` because `a[i:j] += b` copies a[i:j] onto itself as well.
-            result, other = results[begin:end], spare[: end - begin]
-            values.take(first[begin:end], axis=0, out=result, mode="clip")
-            values.take(second[begin:end], axis=0, out=other, mode="clip")
-            plus = minus - begin
-            if plus:
-                np.add(result[:plus], other[:plus], out=result[:plus])
-            if minus < end:
-                np.subtract(result[plus:], other[plus:], out=result[plus:])
-            if halves < whole:
-                halved = results[halves:whole]
-                np.multiply(halved, 0.5, out=halved)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {
@@ -127,6 +99,64 @@ class SequentialPlan(DecodingPlan):
         ):
             raise InvalidPlan("the arrays of the plan do not fit together: store it again")
         return cls(workers, operations, slots, signs.astype(np.int8))
+
+
+class _Workspace:
+    """The memory of one chunk of columns, and the calls that decode in it.
+
+    Making the views takes longer than the shorter steps, so they are made once for all chunks.
+    """
+
+    def __init__(self, plan: SequentialPlan, memory: NDArray[Any], columns: int) -> None:
+        self._plan = plan
+        self._values = memory[: plan._rows * columns].reshape(plan._rows, columns)
+        self._scale = plan._scale.astype(memory.dtype)
+        self._fill = [*self._dense_stages(), *self._levels()]
+        codeword, room = self._values[: plan._order], self._values[plan._order : 2 * plan._order]
+        self._transform, self._inputs = butterfly_steps(codeword, room)
+        self._picked = (room if self._inputs is codeword else codeword)[: plan.data_blocks]
+
+    def decode(self, part: NDArray[Any], product: NDArray[Any]) -> None:
+        """Write the data blocks' columns to ``product``, given those of the answers."""
+        plan, operations = self._plan, self._plan._operations
+        self._values[plan.workers] = part
+        self._values[operations.missing] = 0
+        self._values[plan._steps - 1] = 0
+        for step in self._fill:
+            step()
+        self._values[operations.missing] = self._values[operations.filled]
+        for step in self._transform:
+            step()
+        self._inputs.take(plan._slots, axis=0, out=self._picked, mode="clip")
+        np.multiply(self._picked, self._scale, out=product)
+
+    def _dense_stages(self) -> list[Step]:
+        order = self._plan._order
+        steps: list[Step] = []
+        for stage in range(dense_stages(order)):
+            rows = self._values[stage * order : (stage + 2) * order].reshape(2, order, -1)
+            steps += butterfly_stage(rows[0], rows[1], order >> (stage + 1))
+        return steps
+
+    def _levels(self) -> list[Step]:
+        operations = self._plan._operations
+        results = self._values[self._plan._steps :]
+        spare = results[operations.first.size :]
+        steps: list[Step] = []
+        for begin, halves, minus, whole, end in operations.levels.tolist():
+            result, other = results[begin:end], spare[: end - begin]
+            for rows, target in ((operations.first, result), (operations.second, other)):
+                # mode="clip" lets take() write straight to its target; the rows are in range.
+                steps.append(partial(self._values.take, rows[begin:end], 0, target, "clip"))
+            plus = minus - begin
+            if plus:
+                steps.append(partial(np.add, result[:plus], other[:plus], result[:plus]))
+            if minus < end:
+                steps.append(partial(np.subtract, result[plus:], other[plus:], result[plus:]))
+            if halves < whole:
+                halved = results[halves:whole]
+                steps.append(partial(np.multiply, halved, 0.5, halved))
+        return steps
 
 
 def _runs_in_order(operations: LevelOperations, order: int) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ _MAX_COLUMNS = 1024
 # for that: waiting for the threads costs more than it saves, and ten times more on busy cores.
 _SINGLE_THREAD_MULTIPLICATIONS = 1 << 17
 
+Step = Callable[[], object]
 Kernel = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 Rows = NDArray[np.intp]
 
@@ -90,21 +91,36 @@ def butterflies(values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
     the number of columns. ``spare`` has the same shape. Both are overwritten; the one that holds
     the result is returned.
     """
+    steps, result = butterfly_steps(values, spare)
+    for step in steps:
+        step()
+    return result
+
+
+def butterfly_steps(values: NDArray[Any], spare: NDArray[Any]) -> tuple[list[Step], NDArray[Any]]:
+    """Return the stages as calls to make in order, and where the result will be.
+
+    Making the views of a stage takes as long as a short stage itself, so whoever transforms many
+    chunks in the same memory prepares the calls once.
+    """
+    steps: list[Step] = []
     half = values.shape[0] // 2
     while half:
-        butterfly_stage(values, spare, half)
+        steps += butterfly_stage(values, spare, half)
         values, spare = spare, values
         half //= 2
-    return values
+    return steps, values
 
 
-def butterfly_stage(values: NDArray[Any], sums: NDArray[Any], half: int) -> None:
-    """Write (a + b, a - b) to ``sums`` for the rows a, b of ``values`` that lie ``half`` apart."""
+def butterfly_stage(values: NDArray[Any], sums: NDArray[Any], half: int) -> list[Step]:
+    """Return the calls that write (a + b, a - b) to ``sums`` for rows ``half`` apart."""
     order, columns = values.shape
     shape = (order // (2 * half), 2, half * columns)
     pairs, out = values.reshape(shape), sums.reshape(shape)
-    np.add(pairs[:, 0], pairs[:, 1], out=out[:, 0])
-    np.subtract(pairs[:, 0], pairs[:, 1], out=out[:, 1])
+    return [
+        partial(np.add, pairs[:, 0], pairs[:, 1], out[:, 0]),
+        partial(np.subtract, pairs[:, 0], pairs[:, 1], out[:, 1]),
+    ]
 
 
 @contextmanager
@@ -175,7 +191,8 @@ def transform_rows(
         for start in range(0, total, width):
             stop = min(start + width, total)
             values, spare = scratch[:, : order * (stop - start)].reshape(2, order, stop - start)
-            part = source[:, start:stop]
+            # First, so that a uint64 times a sign is not taken to float64.
+            part = source[:, start:stop].astype(dtype, copy=False)
             if at is None:
                 values[...] = part
                 if scale_in is not None:

@@ -70,6 +70,7 @@ class Result:
         return {
             "run": self.run,
             "state": self.state,
+            "met": self.met,
             "exact": self.exact,
             "verified": self.verified,
             "arrivals": self.arrivals,

@@ -90,6 +90,20 @@ def test_what_is_not_reached_is_exit_code_3_and_the_estimate_is_kept(
     assert error <= told["error_upper"]
 
 
+def test_40_of_64_dead_is_exit_code_3_with_an_estimate(cli, bucket, files, local_stack):
+    coded = ("--workers", 64, "--data-blocks", 48)
+    assert cli("encode", files / "A.npy", "a", *coded).exit_code == 0
+    local_stack.warm("WorkerFunction", 64)
+    local_stack.set_chaos(fail=40)
+    output = files / "y.npy"
+    done = cli("multiply", "a", files / "x.npy", "-o", output, "--deadline", 6, "--json")
+    told = parsed(done, code=3)
+    assert (told["state"], told["exact"], told["met"]) == ("estimated", False, False)
+    assert 0 < told["arrivals"] <= 24
+    assert np.load(output).shape == (40,)
+    assert told["error_upper"] >= told["error"] > 1
+
+
 def test_when_nobody_answers_there_is_no_estimate_and_no_infinity(cli, encoded, local_stack):
     local_stack.set_chaos(fail=8)
     output = encoded / "y.npy"

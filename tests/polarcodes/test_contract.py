@@ -106,6 +106,14 @@ def test_integers_are_exact_at_their_limits(code, rng, dtype):
     np.testing.assert_allclose(coded, wanted, atol=close)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_wide_integers_keep_all_their_digits(code, rng, dtype):
+    U = (2**54 + rng.integers(0, 1000, (code.s, 8))).astype(dtype)
+    coded = code.encode(U)
+    assert coded.dtype == np.int64
+    assert np.array_equal(coded.astype(object), code.generator().astype(int) @ U.astype(object))
+
+
 @pytest.mark.parametrize(
     "dtype,wanted",
     [("float16", "float32"), ("float32", "float32"), ("float64", "float64"), (">f8", "float64")],
