@@ -13,7 +13,7 @@ from polarcodes.parity import ParityCheck, decoding_error
 from polarcodes.plan import Arrays, DecodingPlan, stored_indices
 from polarcodes.rounds import Rounds
 
-_SCRATCH_BYTES = 4 << 20
+_VALUES = 1 << 14  # in a chunk: 128 KiB of float64, twice
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -23,10 +23,10 @@ class SyndromePlan(DecodingPlan):
     """y_E = -P_E^+ (G^T y)_F with zeros at E, then X = (G^T y)_data / N with y_E filled in.
 
     Cost for each column: two transforms and e f multiplications, in float64 whatever the answers
-    are (at the threshold a condition number of thousands would eat float32 up). Memory besides Y
-    and X: about 4 MiB, at least 64 columns of N values twice. Columns are taken in chunks of one
-    fixed width, padded with zeros, so that BLAS adds up in the same order for every column: the
-    same bytes for any chunking. Making the plan costs O(e^2 f), once.
+    are (at the threshold a condition number of thousands would eat float32 up). Columns are
+    taken in chunks of one fixed width (64, more below N = 256), padded with zeros, so that BLAS
+    adds up in the same order for every column: the same bytes for any chunking. Memory besides Y
+    and X: two chunks of N rows. Making the plan costs O(e^2 f), once.
     """
 
     method = "syndrome"
@@ -59,7 +59,7 @@ class SyndromePlan(DecodingPlan):
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
         check, rounds = self._check, self._check.rounds
         order, total = rounds.order, answers.shape[1]
-        width = min(max(_SCRATCH_BYTES // (16 * order) // 16 * 16, 64), 512)
+        width = min(max(_VALUES // order, 64), 256)
         product = np.empty((self.data_blocks, total), answers.dtype)
         signs = rounds.signs[0].astype(np.float64)[:, None]
         frozen_signs, data_signs = signs[check.frozen], signs[check.slots] / order
