@@ -4,7 +4,7 @@ No clock, no network, no randomness: the same code runs in the command, in the c
 function, in simulations and in the fault tests. The rules, in the order in which they are checked
 after an arrival and at every tick:
 
-1. The verified answers are decodable: stop the workers, keep the set, decode.
+1. The verified answers are decodable: keep the set, stop the workers, decode.
 2. `until` is met by the estimate (error=X, seconds=T): end with the estimate.
 3. The deadline has passed: end with the estimate.
 4. Everybody heard from reports the same fatal error: end as failed, without waiting.
@@ -26,6 +26,7 @@ from dataclasses import replace
 from coordinator.signals import (
     Action,
     Arrived,
+    Decided,
     Decode,
     Decoded,
     Failed,
@@ -56,6 +57,9 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
     if state.phase == "finished":
         return state, ()
     match signal:
+        case Decided(workers=workers):
+            state = replace(state, phase="decoding", decisive=workers)
+            return state, (PutStop(state.attempt), Decode(workers))
         case Decoded(contradiction=contradiction):
             if contradiction is not None:
                 return _finish(state, "failed", False, contradiction)
@@ -88,7 +92,10 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
 
 def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
     if state.decisive is not None:
-        return replace(state, phase="decoding"), (Decode(state.decisive),)
+        return replace(state, phase="decoding"), (
+            PutStop(state.attempt),
+            Decode(state.decisive),
+        )
     state = replace(state, phase="collecting")
     idle = [w for w, task in enumerate(state.tasks) if task.status == "idle"]
     if not idle or state.code.decodable(state.arrived):
@@ -103,8 +110,7 @@ def _advance(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
         return state, ()
     arrived = state.arrived
     if len(arrived) >= state.code.data_blocks and state.code.decodable(arrived):
-        state = replace(state, phase="decoding", decisive=arrived)
-        return state, (PutStop(state.attempt), StoreDecisive(arrived), Decode(arrived))
+        return replace(state, phase="deciding"), (StoreDecisive(arrived),)
     until = state.rules.until
     if until.kind == "error" and until.bound is not None and state.error <= until.bound:
         return _finish(

@@ -22,14 +22,15 @@ from coordinator.collect import THREADS, Collector
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.events import Event
+from coordinator.finished import load_finished
 from coordinator.inputs import InputRefused, check_deadline, check_x
-from coordinator.journal import Journal, load_journal, timestamp
+from coordinator.journal import Journal, load_journal, timestamp, update
 from coordinator.loop import RunLoop
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.performer import Performer
 from coordinator.ports import Clock, Invoker, SystemClock
-from coordinator.report import Billing, build_report, error_curve, run_cost
+from coordinator.report import Billing, build_report, error_curve, own_requests, run_cost
 from coordinator.report_html import report_page
 from coordinator.restore import restore_tasks, stop_markers
 from coordinator.signals import Finish
@@ -103,7 +104,7 @@ def start_run(
         raise InputRefused(taken)
     store.save_x(vector)
     journal = Journal(spec)
-    if not journal.save(store, first=True):  # an event delivered twice starts one run
+    if not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
     return _carry(metered, manifest, journal, invoker, clock, on_event, billing, time_left, threads)
 
@@ -121,7 +122,8 @@ def resume_run(
 ) -> Outcome:
     """Carry on with a run whose coordinator died, was stopped, or handed it over.
 
-    With a decisive set stored, only decodes: the same bytes. Else takes in the answers that are
+    A run that is exact is not computed again: what is stored is returned. With a decisive set
+    stored, only decodes: the same bytes. Else takes in the answers that are
     there, waits for workers that still run, and invokes those that were never invoked, died or
     failed, with the next attempt number. A deadline (or `seconds=T`) that has passed counts anew.
 
@@ -138,6 +140,8 @@ def resume_run(
         )
     if journal.spec.decisive is None:
         invoker.check()
+    elif (finished := load_finished(store)) is not None:
+        return finished
     clock = clock or SystemClock()
     return _carry(metered, manifest, journal, invoker, clock, on_event, billing, time_left, threads)
 
@@ -217,7 +221,10 @@ def _conclude(
 ) -> Outcome:
     exact = finish.state == "exact"
     known, decoding = context.estimate, context.decoding
-    usage, bill, bound = run_cost(context, state, bucket, billing)
+    usage, bill, bound = run_cost(context, bucket, billing)
+    if not exact:  # for the bill of a coordinator that carries on
+        used = own_requests(context, bucket, billing)
+        context.journal = update(context.store, lambda now: now.spending(used))
     if finish.state != "running":
         report = build_report(context, state, finish, usage, bill, bound, billing)
         context.store.put_report(report)

@@ -29,7 +29,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(" ".join(message.split()))
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]  # click means it to be set
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -88,7 +88,13 @@ def watch(run: str, as_json: bool, stack: str | None) -> None:
 @on_option
 @json_option
 @stack_option
-def resume(run: str, output: Path | None, on: str, as_json: bool, stack: str | None) -> None:
+def resume(
+    run: str,
+    output: Path | None,
+    on: Literal["local", "lambda"],
+    as_json: bool,
+    stack: str | None,
+) -> None:
     """Go on with RUN after its coordinator died or was interrupted."""
     from polarlambda.runs import resume_run
 

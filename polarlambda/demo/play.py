@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -83,14 +84,17 @@ def draw_delays(delays: str, scale: float, seed: int) -> Array:
 
     from polarcodes.delays import DELAY_NAMES, from_table, make_delays
 
+    if not (math.isfinite(scale) and scale >= 0):
+        raise BadInput(f"scale must be a finite factor, at least 0, got {scale}")
     if delays in DELAY_NAMES:
         model = make_delays(delays)
     elif Path(delays).is_file():
         model = from_table(np.loadtxt(delays, delimiter=",", ndmin=2)[:1])
     else:
         raise BadInput(f"delays must be {', '.join(DELAY_NAMES)} or a CSV file, got {delays!r}")
-    drawn = model.sample(np.random.default_rng(seed), 1, WORKERS)[0] * scale
-    return drawn - drawn.min()
+    drawn: Array = model.sample(np.random.default_rng(seed), 1, WORKERS)[0] * scale
+    drawn -= drawn.min()
+    return drawn
 
 
 def make_problem(folder: Path, small: bool, seed: int, say: Say) -> Problem:

@@ -54,7 +54,7 @@ def open_stage(folder: Path, delays: np.ndarray[Any, Any]) -> Iterator[Stage]:
     from polarlambda.local import LocalStack
 
     before = dict(os.environ)
-    with LocalStack(delays=table) as stack:
+    with LocalStack(delays=table, build="stale") as stack:
         os.environ.update(stack.environment)
         try:
             yield Stage(stack, table)

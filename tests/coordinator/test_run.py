@@ -209,6 +209,25 @@ def test_without_left_over_equations_the_result_is_exact_but_not_verified():
     assert outcome.exact and not outcome.verified and "not checked" in outcome.verification
 
 
+@pytest.mark.parametrize("size", [1e300, 1e-300, 0.0])
+def test_values_of_any_size_are_exact_and_verified_and_a_wrong_one_is_seen(size):
+    platform = Platform(dtype="<f8", scale=size)
+    outcome = start(platform)
+    assert outcome.exact and outcome.verified, outcome.message
+    np.testing.assert_allclose(outcome.value / (size or 1), platform.product / (size or 1), 1e-9)
+    platform = Platform(dtype="<f8", scale=size, table={4: [Damaged("wrong")]})
+    assert start(platform).state == ("failed" if size else "exact")
+
+
+def test_rounding_in_the_encoder_is_no_contradiction_for_an_x_of_higher_precision():
+    """Blocks in float32 hold rounded sums; with x in float64 the answers do not hide that."""
+    platform = Platform()
+    platform.x = platform.x.astype("<f8") + 1e-9
+    outcome = start(platform)
+    assert outcome.exact and outcome.verified and outcome.value.dtype == np.float64
+    assert close(outcome.value, platform.product)
+
+
 def test_a_product_that_cancels_is_no_contradiction():
     """Answers rounded at the scale of their sums, a product far below it."""
     platform = Platform(rows=220)
@@ -391,10 +410,76 @@ def test_killed_while_asleep_a_run_can_be_resumed_without_invoking_again(number)
     assert not again or number == 1  # the dispatch had not been written down as complete
 
 
+def test_a_permission_that_was_put_right_lets_a_failed_run_be_resumed():
+    platform = Platform(default=[Fail("AccessDenied", True), Answer()])
+    assert start(platform).state == "failed"
+    outcome = resume(platform)
+    assert outcome.exact and close(outcome.value, platform.product)
+    assert len(platform.invoked) == 2 * platform.workers
+
+
+def test_a_permission_that_was_not_put_right_fails_again_and_is_tried_once():
+    platform = Platform(default=[Fail("AccessDenied", True)])
+    start(platform)
+    outcome = resume(platform)
+    assert outcome.state == "failed" and "AccessDenied" in outcome.message
+    assert len(platform.invoked) == 2 * platform.workers
+
+
+def test_a_run_that_is_exact_is_returned_and_not_computed_again():
+    platform = Platform(table={2: [Fail("NotFinite", True)]})
+    outcome = start(platform)
+    platform.bucket.requests.clear()
+    platform.clock.time += 86_400
+    again = resume(platform)
+    assert again.value.tobytes() == outcome.value.tobytes()
+    assert replace(again, value=None) == replace(outcome, value=None)
+    assert {kind for kind, _ in platform.bucket.requests} <= {"get", "head"}
+    assert len(platform.invoked) == platform.workers
+
+
+def test_of_two_coordinators_the_first_decides_and_both_write_the_same_bytes():
+    """A second one resumes while the first is at work; it is the faster one to see answers."""
+    platform = Platform(default=[Answer(1.0)], table={w: [Answer(9.0)] for w in range(4)})
+    second: list[Outcome] = []
+
+    def resume_elsewhere(kind, key):
+        deciding = kind == "head" and key == keys.run_key(RUN) and platform.clock.now() - began > 5
+        if deciding and not second:
+            second.append(None)  # the first one has seen its set and is about to store it
+            platform.clock.time += 1.0  # more answers come in between
+            second[0] = resume(platform)
+
+    began = platform.clock.now()
+    platform.bucket.before = resume_elsewhere
+    platform.table[15] = [Answer(9.5)]
+    first = start(platform)
+    assert second[0].exact and first.exact
+    assert second[0].arrivals > 15 > first.arrivals or second[0].arrivals == first.arrivals
+    assert first.value.tobytes() == second[0].value.tobytes()
+    decisive = json.loads(platform.bucket.objects[keys.run_key(RUN)].body)["decisive"]
+    assert len(decisive) == second[0].arrivals
+
+
+def test_a_coordinator_that_sees_the_stop_of_another_one_that_decided_takes_its_set_over():
+    platform = Platform(default=[Answer(1.0)], table={w: [Answer(9.0)] for w in range(8)})
+    second: list[Outcome] = []
+
+    def resume_elsewhere(event):
+        if isinstance(event, events.Estimated) and not second:
+            second.append(None)
+            second[0] = resume(platform)
+
+    first = start(platform, on_event=resume_elsewhere)
+    assert first.exact and second[0].exact
+    assert first.value.tobytes() == second[0].value.tobytes()
+    assert store(platform).get_status().state == "exact"
+
+
 def test_a_lost_decisive_answer_is_an_error_and_not_another_result():
     platform = Platform()
     start(platform)
-    platform.bucket.delete([keys.result_key(RUN, 0)])
+    platform.bucket.delete([keys.result_key(RUN, 0), keys.final_result_key(RUN)])
     with pytest.raises(RuntimeError, match=r"workers \[0\] were decided upon"):
         resume(platform)
 
