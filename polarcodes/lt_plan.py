@@ -77,7 +77,7 @@ class PeelingPlan(DecodingPlan):
     @classmethod
     def _from_arrays(cls, arrays: Arrays) -> Self:
         workers = stored_indices(arrays, "workers", None)
-        data_blocks = int(arrays["data_blocks"])
+        data_blocks = np.asarray(arrays["solved"]).size + np.asarray(arrays["inactive"]).size
         blocks = stored_indices(arrays, "blocks", data_blocks)
         starts = stored_indices(arrays, "starts", blocks.size + 1)
         peeling = Peeling(

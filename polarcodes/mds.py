@@ -120,12 +120,12 @@ class MdsCode(DenseCode):
 def _generator(basis: str, workers: int, data_blocks: int, seed: int) -> NDArray[np.float64]:
     if basis == "random":
         mantissas = (words(workers * data_blocks, seed) >> np.uint64(11)).astype(np.float64)
-        uniform = math.sqrt(12.0) * (mantissas * 2.0**-53 - 0.5)
-        return np.asarray(uniform.reshape(workers, data_blocks))
+        uniform: NDArray[np.float64] = math.sqrt(12.0) * (mantissas * 2.0**-53 - 0.5)
+        return uniform.reshape(workers, data_blocks)
     if basis == "chebyshev":
         angles = math.pi * (np.arange(workers) + 0.5) / workers
         entries = np.cos(np.outer(angles, np.arange(data_blocks)))
         entries[:, 1:] *= math.sqrt(2.0)
-        return entries
+        return np.asarray(entries)
     nodes = np.linspace(-1.0, 1.0, workers) if workers > 1 else np.ones(1)
     return np.asarray(nodes[:, None] ** np.arange(data_blocks))

@@ -54,7 +54,7 @@ def fill_grid(
                 matrix = np.linalg.solve(line[used].T, line[missing].T).T
                 if np.isin(line, (0.0, 1.0)).all():
                     matrix = np.rint(matrix)  # sums and differences
-                steps.append(Fill(cells[used], cells[missing], matrix))
+                steps.append(Fill(cells[used], cells[missing], matrix.astype(np.float64)))
             flags[:] = True
             moved = True
         if not moved:
@@ -92,7 +92,7 @@ class GridPlan(DecodingPlan):
         return {
             "cells": np.array(self._cells),
             "slots": self._slots.copy(),
-            "sizes": np.array([[s.known.size, s.filled.size] for s in steps]).reshape(-1, 2),
+            "sizes": np.array([[s.known.size, s.filled.size] for s in steps], int).reshape(-1, 2),
             "known": np.concatenate([s.known for s in steps] or empty),
             "filled": np.concatenate([s.filled for s in steps] or empty),
             "factors": np.concatenate([s.matrix.ravel() for s in steps] or [np.empty(0)]),

@@ -76,7 +76,7 @@ class ReplicationCode(SearchedCode):
         if arrived == 0:
             return math.inf
         copies, more = divmod(self.workers, self.data_blocks)
-        missing = more * self._none(copies + 1, arrived)
+        missing = more * self._none(copies + 1, arrived) if more else 0.0
         missing += (self.data_blocks - more) * self._none(copies, arrived)
         return math.sqrt(missing / self.data_blocks)
 

@@ -185,6 +185,22 @@ def test_a_block_that_takes_too_long_names_the_time_out_then_the_workers() -> No
     plan_multiply(more.manifest, (10_000,), worker_timeout=900)
 
 
+def test_what_no_number_of_workers_can_do_names_the_columns_of_x_then_the_rows() -> None:
+    wide = encoding(rows=10**6, columns=10_000)
+    slow = Platform(product_rate=2e5)
+    no = refused(
+        plan_multiply, wide.manifest, (10_000, 1_000), platform=slow, worker_memory_mb=10_240
+    )
+    assert no.argument == "columns of x" and 0 < no.fits < 1_000
+    plan_multiply(
+        wide.manifest, (10_000, no.fits), platform=slow, worker_memory_mb=10_240, worker_timeout=900
+    )
+
+    huge = encoding(rows=10**8, columns=100_000, dtype="f8")
+    no = refused(plan_multiply, huge.manifest, (100_000,))
+    assert no.argument == "rows of a block" and 0 < no.fits < huge.manifest.block_rows
+
+
 def test_a_coordinator_function_too_small_for_the_answers_is_refused() -> None:
     manifest = encoding(rows=2_000_000, columns=64).manifest
     local = plan_multiply(manifest, (64, 20), on="local")

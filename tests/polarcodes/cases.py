@@ -1,0 +1,18 @@
+"""The codes that the contract tests run; a new code joins here by its name."""
+
+from __future__ import annotations
+
+from polarcodes import CODE_NAMES
+
+# name -> (workers, data blocks), small to large; codes of rate one and of one block among them.
+SIZES = {
+    "berrut": [(2, 1), (2, 2), (8, 5), (16, 12), (64, 48)],
+    "hadamard": [(2, 1), (2, 2), (4, 3), (8, 5), (12, 9), (16, 16), (32, 1), (64, 48), (256, 192)],
+    "lt": [(1, 1), (2, 1), (8, 5), (16, 12), (64, 48)],
+    "mds": [(1, 1), (2, 1), (7, 7), (8, 5), (16, 12), (64, 48)],
+    "product": [(1, 1), (2, 1), (6, 2), (9, 4), (16, 9), (64, 49), (64, 36)],
+    "replication": [(1, 1), (2, 1), (5, 3), (8, 8), (64, 32)],
+    "polar": [(2, 1), (2, 2), (4, 3), (8, 5), (16, 16), (32, 1), (64, 48), (256, 192)],
+    "uncoded": [(1, 1), (2, 2), (7, 7), (64, 64)],
+}
+CASES = [(name, *size) for name in CODE_NAMES for size in SIZES[name]]
