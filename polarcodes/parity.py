@@ -56,6 +56,19 @@ class ParityCheck:
         squares = np.linalg.eigvalsh(columns.T @ columns)
         return float(np.sum(1.0 / squares)) if squares[0] > RANK_FLOOR else math.inf
 
+    def nullity(self, rows: Ids) -> int:
+        """Return e - rank(P_E): how many data dimensions the other rows leave undetermined.
+
+        From the smaller Gram matrix: O(min(e, f)^2 max(e, f)).
+        """
+        columns = self.columns(rows)
+        if rows.size > self.frozen.size:
+            columns = columns.T
+        if columns.size == 0:
+            return int(rows.size)
+        squares = np.linalg.eigvalsh(columns.T @ columns)
+        return int(rows.size - np.sum(squares > RANK_FLOOR))
+
     def predicted_error(self, rows: Ids, answer_error: float = ANSWER_ERROR) -> float:
         """Return the rms relative error of the product decoded without the erased rows."""
         return decoding_error(self.rounds.order, rows.size, self.gain(rows), answer_error)

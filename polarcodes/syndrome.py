@@ -41,6 +41,10 @@ class SyndromeDecoder:
         """Return the rms relative error of the product; inf where S does not determine it."""
         return self.check.predicted_error(self._erased(workers), answer_error)
 
+    def nullity(self, workers: Ids) -> int:
+        """Return s - rank(Z_S)."""
+        return self.check.nullity(self._erased(workers))
+
     def plan(self, workers: Ids, answer_error: float, tolerance: float) -> SyndromePlan:
         """Return the plan for S, or raise NotDecodable. O(e^2 f)."""
         if self.predicted_error(workers, answer_error) <= tolerance * _SLACK:
