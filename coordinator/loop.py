@@ -22,6 +22,7 @@ from coordinator.signals import (
     Decode,
     Failed,
     Finish,
+    PutStop,
     Signal,
     Started,
     StopRequested,
@@ -82,7 +83,7 @@ class RunLoop:
                     clock.sleep(pause(self.state, clock.now(), self._listing_seconds))
                     self._poll()
             except KeyboardInterrupt:
-                self._tell(StopRequested(clock.now(), "stopped"))
+                self._stop()
             if self._performer.finish is not None and self._performer.finish.state == "running":
                 self._dispatcher.hand_over()
         finally:
@@ -91,6 +92,13 @@ class RunLoop:
         if self._performer.finish is None:
             raise RuntimeError("the run machine did not end the run")
         return self._performer.finish
+
+    def _stop(self) -> None:
+        try:
+            self._tell(StopRequested(self._context.clock.now(), "stopped"))
+        except KeyboardInterrupt:  # in a hurry: no estimate, but nobody is paid any longer
+            self._performer.do(PutStop(self.state.attempt), self.state)
+            raise
 
     def _begin(self) -> None:
         context = self._context

@@ -2,7 +2,8 @@
 
 No clock, no network, no randomness: the same code runs in the command, in the coordinator
 function, in simulations and in the fault tests. The rules, in the order in which they are checked
-after an arrival and at every tick:
+after an arrival and at every tick; those that time alone brings about only at a tick, which comes
+after a look into the store, so that no answer that is there goes unused:
 
 1. The verified answers are decodable: keep the set, stop the workers, decode.
 2. `until` is met by the estimate (error=X, seconds=T): end with the estimate.
@@ -41,6 +42,7 @@ from coordinator.signals import (
     Started,
     StopRequested,
     StoreDecisive,
+    Tick,
     TimeLimitNear,
 )
 from coordinator.state import State, Task, deadline
@@ -87,7 +89,7 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
         case Published(at=at, seconds=seconds):
             pause = max(PUBLISH_INTERVAL, seconds * (1 / PUBLISH_SHARE - 1))
             state = replace(state, publish_after=at + pause, fresh=False)
-    return _advance(state, signal.at)
+    return _advance(state, signal.at, looked=isinstance(signal, Tick))
 
 
 def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
@@ -105,7 +107,7 @@ def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
     return state, (*first, *then)
 
 
-def _advance(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
+def _advance(state: State, at: float, *, looked: bool = False) -> tuple[State, tuple[Action, ...]]:
     if state.phase != "collecting":
         return state, ()
     arrived = state.arrived
@@ -116,12 +118,13 @@ def _advance(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
         return _finish(
             state, "estimated", True, f"predicted error {state.error:.3g}, asked {until}"
         )
-    if until.kind == "seconds" and until.bound is not None and at >= state.opened + until.bound:
-        return _end_with_estimate(state, True, f"{until.bound:g} s have passed")
-    limit = deadline(state)
-    if limit is not None and at >= limit:
-        return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
-    state = _bury_silent(state, at)
+    if looked:
+        if until.kind == "seconds" and until.bound is not None and at >= state.opened + until.bound:
+            return _end_with_estimate(state, True, f"{until.bound:g} s have passed")
+        limit = deadline(state)
+        if limit is not None and at >= limit:
+            return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
+        state = _bury_silent(state, at)
     return _react_to_losses(state, at)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -146,10 +147,11 @@ def resume_run(
     return _carry(metered, manifest, journal, invoker, clock, on_event, billing, time_left, threads)
 
 
-def cancel_run(bucket: Bucket, run: str) -> None:
+def cancel_run(bucket: Bucket, run: str) -> RunStatus:
     """Tell the workers not to start and the coordinator to end; the estimate is kept.
 
-    Raises `ObjectMissing` for no such run. A run that has ended stays as it is.
+    Returns the status then. A run that has ended stays as it is, and so does its status. Raises
+    `ObjectMissing` for no such run.
     """
     store = RunStore(bucket, run)
     spec = store.load_spec()
@@ -158,11 +160,13 @@ def cancel_run(bucket: Bucket, run: str) -> None:
     except ObjectMissing:
         status = RunStatus(run=run, state="planned", arrivals=0, workers=spec.workers)
     if status.state in FINAL:
-        return
+        return status
     for attempt in range(1, spec.attempt + 1):
         store.put_stop(attempt)
     message = "the run was cancelled on request"
-    store.put_status(RunStatus(**{**status.__dict__, "state": "cancelled", "message": message}))
+    status = replace(status, state="cancelled", message=message)
+    store.put_status(status)
+    return status
 
 
 def _carry(

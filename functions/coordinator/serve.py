@@ -53,8 +53,8 @@ def serve(
 ) -> dict[str, Any]:
     """Do what is asked; the outcome as JSON. Raises what `coordinator.run` raises."""
     if isinstance(request, Cancel):
-        cancel_run(bucket, request.run)
-        return {"version": 1, "run": request.run, "state": "cancelled"}
+        status = cancel_run(bucket, request.run)
+        return {"version": 1, "run": request.run, "state": status.state}
     if isinstance(request, Resume):
         spec = RunStore(bucket, request.run).load_spec()
         planned = _plan(load_manifest(bucket, spec.matrix), spec.x_shape, spec.x_dtype, billing)

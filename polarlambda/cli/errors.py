@@ -10,6 +10,7 @@ EXIT_MET = 0
 EXIT_BAD_INPUT = 2
 EXIT_NOT_REACHED = 3
 EXIT_PLATFORM = 4
+EXIT_INTERRUPTED = 130  # as shells have it
 
 _OUR_PACKAGES = ("polarcodes", "blockstore", "encoder", "coordinator", "polarlambda")
 # What the user named is not there, or belongs to something else: the input has to change. By name,

@@ -112,8 +112,11 @@ def cancel(run: str, stack: str | None) -> None:
     """Stop RUN: workers that have not begun do not begin, and cost nothing."""
     from polarlambda.runs import cancel_run
 
-    cancel_run(run, stack=stack)
-    click.echo(f"cancelled run {run}: its workers stop within one task")
+    status = cancel_run(run, stack=stack)
+    if status.state == "cancelled":
+        click.echo(f"cancelled run {run}: its workers stop within one task")
+    else:
+        click.echo(f"run {run} had ended before, it is {status.state}: nothing was changed")
 
 
 @runs.command()

@@ -182,6 +182,16 @@ def test_faults(name):
         assert {r.type for r in outcome.worker_errors} >= {r.kind for r in reported}
 
 
+@pytest.mark.parametrize("options", [{"deadline": 0.15}, {"until": "seconds=0.15"}])
+def test_answers_that_are_there_when_the_time_is_up_are_used(options):
+    """The first look comes after the time allowed: a slow client, a short time."""
+    platform = Platform(table={w: [Answer(50.0)] for w in range(8)})
+    platform.clock.sleep = lambda seconds: setattr(platform.clock, "time", platform.clock.time + 1)
+    outcome = start(platform, **options)
+    assert (outcome.state, outcome.arrivals) == ("estimated", 8)
+    assert outcome.value is not None and outcome.met == ("until" in options)
+
+
 def test_a_silent_worker_is_given_up_at_its_timeout_and_not_before():
     platform = Platform(table=silent(8))
     outcome = start(platform)
@@ -549,7 +559,7 @@ def test_cancel_of_a_finished_run_changes_nothing():
     platform = Platform()
     start(platform)
     before = dict(platform.bucket.objects)
-    cancel_run(platform.bucket, RUN)
+    assert cancel_run(platform.bucket, RUN).state == "exact"
     assert platform.bucket.objects == before
     with pytest.raises(ObjectMissing):
         cancel_run(platform.bucket, keys.new_run_id(1, bytes(10)))
@@ -568,6 +578,25 @@ def test_ctrl_c_stops_paying_and_keeps_the_estimate():
     outcome = start(platform, on_event=interrupt)
     assert outcome.state == "stopped" and outcome.value is not None
     assert store(platform).stopped(1) and store(platform).get_status().state == "stopped"
+    assert resume(platform).exact
+
+
+def test_ctrl_c_pressed_twice_still_stops_the_workers():
+    platform = Platform(table={w: [Answer(50.0), Answer()] for w in range(8)})
+
+    def interrupt(event):
+        if isinstance(event, events.Estimated) and event.arrivals == 8:
+            platform.bucket.before = again
+            raise KeyboardInterrupt
+
+    def again(kind, key):
+        platform.bucket.before = lambda kind, key: None
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start(platform, on_event=interrupt)
+    assert store(platform).stopped(1)
+    platform.bucket.before = lambda kind, key: None
     assert resume(platform).exact
 
 
@@ -596,6 +625,21 @@ def test_the_report_has_times_requests_and_dollars_beside_the_plan():
     assert report["cost"]["total"] > 0 and report["planned"] == planned
     page = platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
     assert "<svg" in page and "planned $0.25" in page and "<script" not in page
+    assert page.count("<circle") == report["arrivals"] and "decoded: exact" in page
+
+
+def test_the_page_of_a_run_without_the_exact_product_says_what_is_known_and_escapes_errors():
+    platform = Platform(table=silent(8) | {15: [Fail("<b>Odd</b>")]})
+    outcome = start(platform, deadline=10.0)
+    page = platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
+    assert f"{outcome.error:.1%} (95 %: below {outcome.error_upper:.1%})" in page
+    assert "decoded: exact" not in page and "upper bound" in page
+    assert "&lt;b&gt;Odd" in page and "<b>" not in page
+    platform = Platform(table=silent(16))
+    start(platform, deadline=10.0)
+    assert (
+        "No answer arrived" in platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
+    )
 
 
 def test_silent_workers_are_billed_up_to_a_stated_bound():
