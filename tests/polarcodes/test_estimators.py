@@ -155,8 +155,8 @@ def test_methods_and_metrics_that_do_not_exist_are_refused() -> None:
     with pytest.raises(InvalidCode, match="metric one of"):
         estimate_product(code, [0, 1, 2], Y, metric="magic")
     other = make_code("mds", workers=8, data_blocks=6)
-    assert estimate(other, [0, 1, 2], Y).method == "least-squares"
+    assert estimate_product(other, [0, 1, 2], Y).method == "least-squares"
     with pytest.raises(InvalidCode, match="one estimator"):
-        estimate(other, [0, 1, 2], Y, method="sketch")
+        estimate_product(other, [0, 1, 2], Y, method="sketch")
     nothing = estimate_product(code, [], Y[:0])
     assert nothing.relative_error == np.inf
