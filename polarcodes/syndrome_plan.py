@@ -59,7 +59,7 @@ class SyndromePlan(DecodingPlan):
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
         check, rounds = self._check, self._check.rounds
         order, total = rounds.order, answers.shape[1]
-        width = min(max(_VALUES // order, 64), 256)
+        width = min(max(_VALUES // order, 64), 1024)
         product = np.empty((self.data_blocks, total), answers.dtype)
         signs = rounds.signs[0].astype(np.float64)[:, None]
         frozen_signs, data_signs = signs[check.frozen], signs[check.slots] / order
