@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from blockstore import keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
-from blockstore.errors import ManifestError, ObjectMissing
+from blockstore.errors import ObjectMissing
 from blockstore.manifest import Manifest, load_manifest
 from blockstore.records import RunSpec, RunStatus
 from blockstore.runs import RunStore
@@ -24,7 +24,7 @@ from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.events import Event
 from coordinator.finished import load_finished
-from coordinator.inputs import InputRefused, check_deadline, check_x
+from coordinator.inputs import InputRefused, MatrixReplaced, check_deadline, check_x
 from coordinator.journal import Journal, load_journal, timestamp, update
 from coordinator.loop import RunLoop
 from coordinator.meter import MeteredBucket
@@ -128,15 +128,15 @@ def resume_run(
     there, waits for workers that still run, and invokes those that were never invoked, died or
     failed, with the next attempt number. A deadline (or `seconds=T`) that has passed counts anew.
 
-    Raises `ObjectMissing` for no such run, `ManifestError` if the matrix was replaced since, and
-    what `start_run` raises.
+    Raises `ObjectMissing` for no such run, `MatrixReplaced` if the matrix was encoded anew since,
+    and what `start_run` raises.
     """
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
     journal = load_journal(store)
     manifest = load_manifest(metered, journal.spec.matrix)
     if manifest.digest != journal.spec.manifest_digest:
-        raise ManifestError(
+        raise MatrixReplaced(
             f"matrix {manifest.name!r} was encoded again since run {run} began: start a new run"
         )
     if journal.spec.decisive is None:

@@ -38,6 +38,7 @@ class ReplicationCode(SearchedCode):
     """
 
     name = "replication"
+    adds_blocks = False
 
     def __init__(self, workers: int, data_blocks: int, seed: int = 0) -> None:
         count = integer("workers", workers, 1, 1 << 20)

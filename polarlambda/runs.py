@@ -90,7 +90,7 @@ def resume_run(
 
     Arguments as of `CodedMatrix.multiply`. Once the decisive set of answers was stored, the result
     has the same bytes whoever computes it. Raises `ObjectMissing` when there is no such run,
-    `MatrixMissing` or `ManifestError` when its matrix is gone or was encoded anew.
+    `MatrixMissing` or `MatrixReplaced` when its matrix is gone or was encoded anew.
     """
     from blockstore.keys import validate_run
     from polarlambda.product import Listeners, resume_here

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from blockstore import keys
 from blockstore.arrays import decode_array
-from blockstore.errors import ManifestError, ObjectMissing
+from blockstore.errors import ObjectMissing
 from blockstore.runs import RunStore
 from coordinator import events
-from coordinator.inputs import InputRefused
+from coordinator.inputs import InputRefused, MatrixReplaced
 from coordinator.invoker import FunctionMissing
 from coordinator.outcome import Outcome
 from coordinator.report import Billing
@@ -605,7 +605,7 @@ def test_resume_refuses_a_matrix_that_was_encoded_again():
     start(platform)
     other = replace(platform.manifest, source_digest="sha256:1")
     platform.bucket.put(keys.manifest_key("photos"), other.to_json())
-    with pytest.raises(ManifestError, match="encoded again"):
+    with pytest.raises(MatrixReplaced, match="encoded again"):
         resume(platform)
 
 
