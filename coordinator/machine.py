@@ -202,18 +202,21 @@ def _end_with_estimate(state: State, met: bool, why: str) -> tuple[State, tuple[
     arrived = len(state.arrived)
     if not arrived:
         return _finish(state, "failed", False, f"{why} and no answer arrived. {_blame(state)}")
-    return _finish(state, "estimated", met, f"{why}; {arrived} of {state.code.workers} answered")
+    text = f"{why}; {arrived} of {state.code.workers} answered"
+    lost = any(task.status in ("failed", "dead") for task in state.tasks)
+    return _finish(state, "estimated", met, f"{text}. {_blame(state)}" if lost else text)
 
 
 def _blame(state: State) -> str:
-    """The most frequent failure, fatal ones first, in one line."""
-    texts = [t.failure for t in state.tasks if t.fatal] or [
-        t.failure for t in state.tasks if t.status in ("failed", "dead")
-    ]
-    if not texts:
+    """The most frequent kind of failure, fatal ones first, with the text of one, in one line."""
+    lost = [t for t in state.tasks if t.status in ("failed", "dead")]
+    lost = [t for t in lost if t.fatal] or lost
+    if not lost:
         return "Nothing was heard of any worker."
-    worst = max(sorted(set(texts)), key=texts.count)
-    return f"{texts.count(worst)} of {state.code.workers} workers: {worst}"
+    kinds = [task.kind for task in lost]
+    worst = max(sorted(set(kinds)), key=kinds.count)
+    text = next(task.failure for task in lost if task.kind == worst)
+    return f"{kinds.count(worst)} of {state.code.workers} workers: {text}"
 
 
 def _finish(

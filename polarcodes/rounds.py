@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.transform import kronecker_products, transform_rows
+from polarcodes.transform import hadamard, kronecker_products, transform_rows
 
 _GROUP = 1 << 4  # rows of one small product, the fastest Kronecker factor
 ROTATED_STAGES = 4
@@ -75,6 +75,9 @@ class Rounds:
         ``source`` (r, L) is never changed unless it is ``out`` (t, L), in whose dtype the sums are
         computed: floats, or integers too when :attr:`plain`. r plain transforms in time.
         """
+        if self.plain and out.dtype.kind == "f":
+            transform_rows(source, out, self.order, at=at, take=take, kernel=self._signed)
+            return
         signs = self.signs[0]
         before = signs if at is None else signs[at]
         kernel = None if self.plain else self.forward
@@ -116,18 +119,24 @@ class Rounds:
             values, spare = self._leading(values, spare)
         return values
 
+    def _signed(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+        """Apply H D of one plain round: the stages within groups first, which take the signs in."""
+        dtype = values.dtype.name
+        if dtype not in self._matrices:
+            group = min(self.order, _GROUP)
+            signs = self.signs[0].reshape(-1, 1, group)
+            self._matrices[dtype] = [(hadamard(group) * signs).astype(dtype)]
+        values, spare = _grouped(self._matrices[dtype][0], values, spare)
+        return self._leading(values, spare)[0]
+
     def _leading(
         self, values: NDArray[Any], spare: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Apply H_{N/g} (x) I_g, the stages between groups of g rows."""
         group = min(self.order, _GROUP)
-        if group == self.order:
-            return values, spare
-        shape = (self.order // group, group * values.shape[1])
-        rows, other = values.reshape(shape), spare.reshape(shape)
-        if kronecker_products(rows, other) is rows:
-            return values, spare
-        return spare, values
+        if group < self.order and kronecker_products(values, spare, group=group) is spare:
+            return spare, values
+        return values, spare
 
     def _group_matrices(self, dtype: str) -> list[NDArray[Any]]:
         """Return one (N/g, g, g) array per round: the stages within each group of g rows."""

@@ -28,7 +28,7 @@ def decoding_times(
     from the s-th arrival: one `code.decodable` per round where s answers suffice, log2 N at most
     elsewhere. With `quick` in closed form where there is one, for planning: `polar` by its
     sequential decoder (an upper bound, 4 % late at N = 256, s = 192), `hadamard` of two rounds with
-    rotated stages at the s-th answer (which never was too early in 1,000 codes of each size; see
+    rotated stages at the s-th answer (too early for 3 in 19,000 codes and orders; see
     benchmarks/thresholds.py). Raises ValueError when `times` does not have N columns or holds NaN.
     """
     table = np.array(times, dtype=np.float64, ndmin=2)
