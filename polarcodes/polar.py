@@ -46,6 +46,8 @@ class PolarCode(ErasureCode):
         Non-negative; gives the signs, which are drawn independently of who straggles.
     epsilon : float, optional
         The share of missing answers that the slots are chosen for; (N - s) / N by default.
+    slots : (s,) intp, optional
+        The slots that carry data, chosen for something else (:mod:`polarcodes.kernels.frozen`).
 
     References
     ----------
@@ -64,7 +66,13 @@ class PolarCode(ErasureCode):
     name = "polar"
 
     def __init__(
-        self, workers: int, data_blocks: int, seed: int = 0, *, epsilon: float | None = None
+        self,
+        workers: int,
+        data_blocks: int,
+        seed: int = 0,
+        *,
+        epsilon: float | None = None,
+        slots: NDArray[np.intp] | None = None,
     ) -> None:
         order = power_of_two(workers)
         blocks = integer("data_blocks", data_blocks, 1, order)
@@ -74,7 +82,9 @@ class PolarCode(ErasureCode):
         epsilon = real("epsilon", epsilon)
         if not 0 < epsilon < 1:
             raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon}")
-        super().__init__(order, blocks, seed, data_slots(order, blocks, epsilon))
+        if slots is None:
+            slots = data_slots(order, blocks, epsilon)
+        super().__init__(order, blocks, seed, slots)
         self._epsilon = epsilon
         self._signs = random_signs(order, seed)
 
@@ -221,7 +231,7 @@ class PolarCode(ErasureCode):
 
 def power_of_two(workers: object) -> int:
     """Return ``workers``, or raise InvalidCode naming the nearest powers of two."""
-    order = integer("workers", workers, 2, 1 << 20, hint="; a polar code needs a power of two")
+    order = integer("workers", workers, 2, 1 << 20, hint="; this class needs a power of two")
     if order & (order - 1):
         below = 1 << (order.bit_length() - 1)
         raise InvalidCode(

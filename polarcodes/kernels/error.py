@@ -13,6 +13,7 @@ c = N' sum_i ||w_i||^2 ||y_i||^2 / ||X||^2 - 1, and over the signs, for blocks o
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class EstimatorError:
         freedom = max(1.0, mean * mean / beta_squared) if beta_squared > 0 else math.inf
         return math.sqrt(max(worst, mean * chi_square_ratio(freedom)))
 
-    def _error(self, columns: Float, rows: Ids) -> Float:
+    def _error(self, columns: NDArray[Any], rows: Ids) -> Float:
         """Return M applied to columns."""
         transform, inputs = self._transform, self._inputs
         answers = np.empty((rows.size, columns.shape[1]))

@@ -12,6 +12,7 @@ needed are the same for every continuous distribution, only the time differs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,7 +111,7 @@ def decoding_moment(
         erasure = erasure_at(times, moments[index], positions.size)
         _, log_q = _logarithms(sizes, positions, order, erasure)
         chosen = np.sort(log_q)[-data_blocks:] if inputs is None else log_q[inputs]
-        return float(chosen.sum()) >= np.log(share)
+        return float(chosen.sum()) >= math.log(share)
 
     low, high = -1, moments.size
     while high - low > 1:

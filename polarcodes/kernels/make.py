@@ -85,9 +85,9 @@ def make_polar(
     sizes = tuple(len(matrix) for matrix in matrices[:stages])
     positions = random_subset(order, count, seed, stream=1)
     probabilities = _erasure(sizes, positions, order, blocks, epsilon, erasure, times)
-    epsilon = float(probabilities.mean())
     if plain and erasure is None and times is None:
         return PolarCode(count, blocks, seed, epsilon=epsilon)
+    epsilon = float(probabilities.mean())
     inputs = frozen.data_inputs(sizes, positions, order, probabilities, blocks)
     if plain:
         return PolarCode(count, blocks, seed, epsilon=epsilon, slots=inputs)
@@ -111,8 +111,9 @@ def _erasure(
     if times is not None:
         sample = frozen.checked_times(times, workers)
         moment = frozen.decoding_moment(sizes, positions, order, sample, data_blocks=data_blocks)
-        return frozen.erasure_at(sample, min(moment, float(sample[np.isfinite(sample)].max())),
-                                 workers)
+        return frozen.erasure_at(
+            sample, min(moment, float(sample[np.isfinite(sample)].max())), workers
+        )
     if epsilon is None:
         epsilon = (workers - data_blocks) / workers or 0.5 / workers  # with s = N all carry data
     epsilon = real("epsilon", epsilon)

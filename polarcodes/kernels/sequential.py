@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +151,7 @@ class _Compiler:
         bounds = np.searchsorted(depth, np.arange(1, (depth[-1] if depth.size else 0) + 2))
         longer = [
             [np.count_nonzero(count[begin:stop] > t) for t in range(width)]
-            for begin, stop in zip(bounds[:-1], bounds[1:], strict=True)
+            for begin, stop in pairwise(bounds.tolist())
         ]
         levels = np.column_stack(
             (bounds[:-1], bounds[1:], np.array(longer, np.intp).reshape(-1, width))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -73,9 +72,7 @@ class KernelTransform:
     ) -> None:
         """Write rows ``take`` of factor D G^T applied to float ``source`` at rows ``at``."""
         after = self.signs[take] * factor
-        transform_rows(
-            source, out, self.order, at=at, take=take, after=after, kernel=self.backward
-        )
+        transform_rows(source, out, self.order, at=at, take=take, after=after, kernel=self.backward)
 
     def solve(
         self, source: NDArray[Any], out: NDArray[Any], *, at: Ids, take: Ids, factor: float = 1.0
@@ -100,10 +97,9 @@ class KernelTransform:
         return self._multiply("inverse", values, spare)
 
     def squared_norms(self, inputs: Ids) -> tuple[Float, Float]:
-        """Return what input k contributes to the estimator's error: see :mod:`.error`.
+        """Return ||z_i||^2 and ||w_i||^2 over the data inputs, both of shape (N',).
 
-        The first array (N',) is ||z_i||^2 over the data inputs, the second (N',) is ||w_i||^2 with
-        w_i column i of (G D)^-1 over the data inputs.
+        z_i is row i of G D and w_i column i of (G D)^-1.
         """
         indicator = np.zeros((self.order, 1))
         indicator[inputs] = 1.0
@@ -134,15 +130,13 @@ class KernelTransform:
     def _factors(self, which: str, dtype: str) -> list[NDArray[Any]]:
         """Return the matrices of one direction, neighbours multiplied out up to order 16."""
         if (which, dtype) not in self._products:
-            source = self._inverses if which == "inverse" else self.kernels
-            groups: list[list[Float]] = [[]]
+            source: Sequence[NDArray[Any]] = self._inverses if which == "inverse" else self.kernels
+            groups: list[list[NDArray[Any]]] = [[]]
             for kernel in source:
                 if math.prod(len(other) for other in groups[-1]) * len(kernel) > _FACTOR:
                     groups.append([])
                 groups[-1].append(kernel.T if which == "backward" else kernel)
-            self._products[which, dtype] = [
-                np.ascontiguousarray(reduce(np.kron, group), dtype) for group in groups if group
-            ]
+            self._products[which, dtype] = [_multiplied(group, dtype) for group in groups if group]
         return self._products[which, dtype]
 
     def _exact_forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
@@ -157,6 +151,13 @@ class KernelTransform:
             values, spare = spare, values
             outer *= len(kernel)
         return values
+
+
+def _multiplied(group: Sequence[NDArray[Any]], dtype: str) -> NDArray[Any]:
+    whole: NDArray[Any] = np.ones((1, 1))
+    for matrix in group:
+        whole = np.kron(whole, matrix)
+    return np.ascontiguousarray(whole, dtype)
 
 
 def _add(total: NDArray[Any], term: NDArray[Any], coefficient: int) -> None:
@@ -176,13 +177,11 @@ def _product(matrix: NDArray[Any], values: NDArray[Any], out: NDArray[Any], oute
     most = max(1, _SINGLE_THREAD // (size * size * columns))  # inner positions of one product
     pieces = next(p for p in range(1, inner + 1) if inner % p == 0 and inner // p <= most)
     shape = (outer, size, pieces, inner // pieces * columns)
-    np.matmul(
-        matrix, values.reshape(shape).swapaxes(1, 2), out=out.reshape(shape).swapaxes(1, 2)
-    )
+    np.matmul(matrix, values.reshape(shape).swapaxes(1, 2), out=out.reshape(shape).swapaxes(1, 2))
 
 
-def _kronecker(matrices: Sequence[Float], values: Float) -> Float:
-    outer, spare = 1, np.empty_like(values)
+def _kronecker(matrices: Sequence[NDArray[Any]], values: Float) -> Float:
+    outer, values, spare = 1, values.copy(), np.empty_like(values)
     for matrix in matrices:
         _product(np.ascontiguousarray(matrix), values, spare, outer)
         values, spare = spare, values
