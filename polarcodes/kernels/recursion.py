@@ -51,7 +51,7 @@ def input_log_odds(sizes: Sequence[int], erasure: Float) -> Float:
     where z rounds to 0 or 1. O(N' sum l_j).
 
     >>> odds = np.exp(input_log_odds((3,), np.full(3, 0.5)))
-    >>> (odds / (1 + odds)).tolist()
+    >>> (odds / (1 + odds)).round(9).tolist()
     [0.875, 0.5, 0.125]
     """
     log_z, log_q = input_logarithms(sizes, erasure)
