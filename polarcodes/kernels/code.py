@@ -24,6 +24,8 @@ from polarcodes.kernels.recursion import reached_inputs
 from polarcodes.kernels.sequential import compile_sums
 from polarcodes.kernels.transform import KernelTransform
 from polarcodes.manifest import Fields
+from polarcodes.plan import DecodingPlan
+from polarcodes.syndrome import SyndromeDecoder
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -32,8 +34,9 @@ Float = NDArray[np.float64]
 class KernelPolarCode(ErasureCode):
     """Coded block i is sum_k G[p_i, u_k] d[u_k] U_k with G = K_1 (x) ... (x) K_t (x) I_q.
 
-    S is decodable when the sequential decoder reaches every data input. Encoding costs
-    N' sum l_j multiplications a column, decoding about twice that. Integers stay exact where all
+    S is decodable when the sequential decoder reaches every data input or, for orthogonal kernels,
+    when the frozen inputs determine the missing answers. Encoding costs N' sum l_j multiplications
+    a column, sequential decoding about twice that. Integers stay exact where all
     kernels are of integers. ``make_code("polar", ...)`` makes these codes wherever N is no power of
     two or kernels or stages are asked for: see :func:`polarcodes.kernels.make.make_polar`.
 
@@ -100,6 +103,13 @@ class KernelPolarCode(ErasureCode):
         return math.ceil(self._transform.row_weight(self._inputs) - 1e-9)
 
     @cached_property
+    def _syndrome(self) -> SyndromeDecoder | None:
+        """The second decoder, of orthogonal kernels."""
+        if not self._transform.orthogonal:
+            return None
+        return SyndromeDecoder(self._transform, self._inputs, self._positions)
+
+    @cached_property
     def _error(self) -> EstimatorError:
         return EstimatorError(self._transform, self._inputs)
 
@@ -116,7 +126,8 @@ class KernelPolarCode(ErasureCode):
         self, *, answer_error: float = ANSWER_ERROR, tolerance: float = TOLERANCE
     ) -> KernelArrivals:
         """Return an empty arrivals state: one step a stage for each arrival."""
-        transform = self._transform
+        transform, decoder = self._transform, self._syndrome
+        syndrome = None if decoder is None else decoder.arrivals(answer_error, tolerance)
         return KernelArrivals(
             transform.sizes,
             transform.order,
@@ -124,6 +135,7 @@ class KernelPolarCode(ErasureCode):
             self._positions,
             answer_error,
             tolerance,
+            syndrome,
         )
 
     def decodable(
@@ -133,8 +145,12 @@ class KernelPolarCode(ErasureCode):
         answer_error: float = ANSWER_ERROR,
         tolerance: float = TOLERANCE,
     ) -> bool:
-        """Return whether the sequential decoder reaches every data block. O(N' log N')."""
-        return self._pattern_decodable(worker_indices(S, self.workers))
+        """Return whether either decoder is ready: O(N' log N'), then O(e^2 f) if e <= f."""
+        workers = worker_indices(S, self.workers)
+        if self._pattern_decodable(workers):
+            return True
+        decoder = self._syndrome
+        return decoder is not None and decoder.predicted_error(workers, answer_error) <= tolerance
 
     def plan(
         self,
@@ -142,12 +158,17 @@ class KernelPolarCode(ErasureCode):
         *,
         answer_error: float = ANSWER_ERROR,
         tolerance: float = TOLERANCE,
-    ) -> KernelPlan:
-        """Return the sequential decoder's plan; raises NotDecodable with a completing set."""
+    ) -> DecodingPlan:
+        """Return the sequential decoder's plan where that reaches every block, else the syndrome's.
+
+        Raises NotDecodable, with workers that complete the set.
+        """
         workers = worker_indices(S, self.workers)
         transform = self._transform
         known = self._known(workers)
         lacking = int(np.sum(~reached_inputs(transform.sizes, known)[self._inputs]))
+        if lacking and self._syndrome is not None:
+            return self._syndrome.plan(workers, answer_error, tolerance)
         if lacking:
             erased = np.ones(self.workers, bool)
             erased[workers] = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -80,19 +79,16 @@ class KernelPlan(DecodingPlan):
                     result[:count] += out
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        kernels = self._transform.kernels
         return {
             **vars(self._steps),
+            **self._transform.to_arrays(),
             "rows": self._rows,
             "slots": self._slots,
-            "signs": self._transform.signs,
-            "kernel_sizes": np.array(self._transform.sizes, np.intp),
-            "kernel_entries": np.concatenate([kernel.ravel() for kernel in kernels]),
         }
 
     @classmethod
     def _from_arrays(cls, arrays: Arrays) -> Self:
-        transform = _stored_transform(arrays)
+        transform = KernelTransform.from_arrays(arrays)
         order = transform.order
         workers = stored_indices(arrays, "workers", None)
         rows = stored_indices(arrays, "rows", order)
@@ -119,30 +115,6 @@ class KernelPlan(DecodingPlan):
         ):
             raise InvalidPlan("the arrays of the plan do not fit together: store it again")
         return cls(workers, rows, steps, slots, transform)
-
-
-def _stored_transform(arrays: Arrays) -> KernelTransform:
-    """Return the transform of stored kernels and signs, or raise InvalidPlan."""
-    signs = np.asarray(arrays["signs"])
-    sizes = stored_indices(arrays, "kernel_sizes", None)
-    entries = np.asarray(arrays["kernel_entries"])
-    if signs.ndim != 1 or not signs.size or not np.isin(signs, (-1, 1)).all():
-        raise InvalidPlan("signs must be a list of 1 and -1")
-    if not sizes.size or sizes.min() < 2 or signs.size % int(np.prod(sizes)):
-        raise InvalidPlan(f"kernel_sizes must multiply to a divisor of {signs.size}")
-    if entries.shape != (int(np.sum(sizes**2)),) or entries.dtype.kind != "f":
-        raise InvalidPlan("kernel_entries must hold the kernels' numbers row by row")
-    kernels = split_kernels(sizes.tolist(), entries.astype(np.float64))
-    if not np.isfinite(entries).all() or any(np.linalg.det(kernel) == 0 for kernel in kernels):
-        raise InvalidPlan("kernel_entries must make invertible kernels of finite numbers")
-    return KernelTransform(kernels, signs.astype(np.int8))
-
-
-def split_kernels(sizes: Sequence[int], entries: Float) -> list[Float]:
-    """Return the l x l matrices that ``entries`` lists row by row, one after the other."""
-    ends = np.cumsum([size * size for size in sizes])
-    parts = np.split(entries, ends[:-1])
-    return [part.reshape(size, size) for size, part in zip(sizes, parts, strict=True)]
 
 
 def _runs_in_order(steps: SumSteps, order: int) -> bool:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polarcodes.errors import InvalidPlan
+from polarcodes.plan import Arrays, stored_indices
 from polarcodes.transform import transform_rows
 
 _FACTOR = 16  # as large as neighbouring kernels are multiplied into one matrix
@@ -44,12 +46,48 @@ class KernelTransform:
         self._products: dict[tuple[str, str], list[NDArray[Any]]] = {}
 
     @property
+    def energy(self) -> int:
+        """N' / q: G^T G = N' / q I for orthogonal kernels."""
+        return self.order // self.leaf
+
+    @property
+    def input_signs(self) -> NDArray[np.int8]:
+        """The diagonal of D, shape (N',)."""
+        return self.signs
+
+    @property
     def orthogonal(self) -> bool:
-        """Whether K^T K = l I for every kernel: G^T G = (N' / q) I."""
+        """Whether K^T K = l I for every kernel."""
         return all(
             np.allclose(kernel.T @ kernel, len(kernel) * np.eye(len(kernel)), atol=1e-12)
             for kernel in self.kernels
         )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return kernels and signs as arrays."""
+        return {
+            "signs": self.signs,
+            "kernel_sizes": np.array(self.sizes, np.intp),
+            "kernel_entries": np.concatenate([kernel.ravel() for kernel in self.kernels]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> KernelTransform:
+        """Rebuild from stored kernels and signs; raises InvalidPlan."""
+        signs = np.asarray(arrays["signs"])
+        sizes = stored_indices(arrays, "kernel_sizes", None)
+        entries = np.asarray(arrays["kernel_entries"])
+        if signs.ndim != 1 or not signs.size or not np.isin(signs, (-1, 1)).all():
+            raise InvalidPlan("signs must be a list of 1 and -1")
+        if not sizes.size or sizes.min() < 2 or signs.size % math.prod(sizes.tolist()):
+            raise InvalidPlan(f"kernel_sizes must multiply to a divisor of {signs.size}")
+        if entries.shape != (int(np.sum(sizes**2)),) or entries.dtype.kind != "f":
+            raise InvalidPlan("kernel_entries must hold the kernels' numbers row by row")
+        parts = np.split(entries.astype(np.float64), np.cumsum(sizes**2)[:-1])
+        kernels = [part.reshape(size, size) for size, part in zip(sizes, parts, strict=True)]
+        if not np.isfinite(entries).all() or any(np.linalg.det(k) == 0 for k in kernels):
+            raise InvalidPlan("kernel_entries must make invertible kernels of finite numbers")
+        return cls(kernels, signs.astype(np.int8))
 
     def apply(
         self,
@@ -68,10 +106,16 @@ class KernelTransform:
         transform_rows(source, out, self.order, at=at, take=take, before=before, kernel=kernel)
 
     def adjoint(
-        self, source: NDArray[Any], out: NDArray[Any], *, at: Ids, take: Ids, factor: float = 1.0
+        self,
+        source: NDArray[Any],
+        out: NDArray[Any],
+        *,
+        at: Ids | None = None,
+        take: Ids | None = None,
+        factor: float = 1.0,
     ) -> None:
         """Write rows ``take`` of factor D G^T applied to float ``source`` at rows ``at``."""
-        after = self.signs[take] * factor
+        after = (self.signs if take is None else self.signs[take]) * factor
         transform_rows(source, out, self.order, at=at, take=take, after=after, kernel=self.backward)
 
     def solve(

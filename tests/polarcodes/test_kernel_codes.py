@@ -119,7 +119,7 @@ def test_arrivals_equal_the_batch_and_times_say_when(code, random):
         if first is None and state.decodable:
             first = count
     ranks = np.argsort(order) + 1.0
-    assert decoding_times(code, ranks) == decoding_times(code, ranks, quick=True) == first
+    assert decoding_times(code, ranks) == first <= decoding_times(code, ranks, quick=True)
 
 
 def test_manifest_and_plan_survive_storage(code):
