@@ -58,14 +58,17 @@ def _factors(order: int) -> list[int]:
     return [order, *factors]
 
 
-def kronecker_products(values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+def kronecker_products(
+    values: NDArray[Any], spare: NDArray[Any], *, group: int = 1
+) -> NDArray[Any]:
     """Transform the rows of a contiguous float array by products with small Hadamard matrices.
 
     ``spare`` has the same shape. Both are overwritten; the one that holds the result is returned.
+    With a ``group`` the stages within groups of that many rows are left out: H_{N/g} (x) I_g.
     """
     order, columns = values.shape
     outer = 1
-    for factor in _factors(order):
+    for factor in _factors(order // group):
         inner = order // (outer * factor)
         pieces = 1
         while (

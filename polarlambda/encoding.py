@@ -39,7 +39,7 @@ def encode(
     Parameters
     ----------
     source : array, path of an .npy file or s3:// URL of one; any real dtype, order and endianness
-    workers : N, a power of two; data_blocks : s; redundancy : (N - s) / N instead of s. What is not
+    workers : N; data_blocks : s; redundancy : (N - s) / N instead of s. What is not
         given is chosen by expected time; ``on_choice`` gets the choice with its explanation
     code, seed : family and seed of the code
     memory : most bytes the encoder may hold ("1GB", "512MiB")

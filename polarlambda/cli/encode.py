@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("matrix")
 @click.argument("name")
-@click.option("--workers", type=int, metavar="N", help="Coded blocks, a power of two.")
+@click.option("--workers", type=int, metavar="N", help="Coded blocks.")
 @click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
 @click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("x", required=False, metavar="[X.npy]")
 @click.option("--shape", metavar="NxD", help="Rows and columns of a matrix not yet at hand.")
 @click.option("--dtype", metavar="DTYPE", help="Its dtype, such as uint8 or float32.")
-@click.option("--workers", type=int, metavar="N", help="Coded blocks, a power of two.")
+@click.option("--workers", type=int, metavar="N", help="Coded blocks.")
 @click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
 @click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import decode, encode, harness
+from benchmarks import accuracy, codes, decode, encode, harness, kernels, syndrome, thresholds
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def results(tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
-@pytest.mark.parametrize("module", [encode, decode])
+@pytest.mark.parametrize("module", [encode, decode, syndrome])
 def test_the_small_run_prints_a_table_and_writes_its_numbers(module, results, capsys):
     name = module.__name__.rsplit(".", 1)[-1]
     assert harness.main(name, module.__doc__, module.run) == 0
@@ -29,6 +29,15 @@ def test_the_small_run_prints_a_table_and_writes_its_numbers(module, results, ca
     for row in stored["rows"]:
         assert row["ratio"] > 0
         assert row["name"] in printed
+
+
+@pytest.mark.parametrize("module", [accuracy, codes, kernels, thresholds])
+def test_the_small_tables_are_printed_and_written(module, results, capsys):
+    assert module.main() == 0
+    name = module.__name__.rsplit(".", 1)[-1]
+    rows = json.loads((results / f"{name}.json").read_text())["rows"]
+    assert len(rows) >= 10
+    assert len(capsys.readouterr().out.splitlines()) == len(rows) + 2
 
 
 def test_a_wrong_result_is_exit_code_one_and_nothing_is_written(results, capsys):
