@@ -88,7 +88,7 @@ def _worker(
     Raises `SettingMissing`, `FunctionMissing`, `InvokeDenied`, `PlanRefused`.
     """
     from coordinator.invoker import LambdaInvoker, lambda_client
-    from coordinator.planning import plan_multiply
+    from coordinator.planning import QUICK_ROUNDS, plan_multiply
     from coordinator.report import Billing
 
     function = settings.need("worker")
@@ -103,6 +103,7 @@ def _worker(
         worker_memory_mb=limits.memory_mb,
         worker_timeout=limits.timeout,
         prices=limits.prices,
+        rounds=QUICK_ROUNDS,
     )
     billing = Billing(
         worker_memory_mb=limits.memory_mb,

@@ -105,7 +105,7 @@ def test_what_is_no_matrix_is_refused(shape, dtype, argument: str) -> None:
     assert refused.value.argument == argument
 
 
-@pytest.mark.parametrize("options", [{"workers": 48}, {"workers": 64, "data_blocks": 65}])
+@pytest.mark.parametrize("options", [{"workers": 1}, {"workers": 64, "data_blocks": 65}])
 def test_a_code_that_does_not_exist_is_refused_by_the_code(options: dict[str, int]) -> None:
     with pytest.raises(CodeError):
         choose_code(*IMAGES, **options)
