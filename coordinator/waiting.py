@@ -21,6 +21,7 @@ __all__ = ["decisive_counts", "waiting_times"]
 _CLOSED_FORMS = ("uncoded", "replication", "polar")
 _SEARCH_WORK = 1 << 26  # of N f^2 summed over the orders that are searched
 _FEWEST_ORDERS, _MOST_ORDERS = 4, 60
+_NO_EXTRA = 1024  # workers, from which on no extra answer was seen
 # Mean answers beyond s of one plain round at redundancy 1/8 to 1/4, rounded (benchmarks.thresholds)
 _ONE_ROUND_EXTRA = ((32, 1), (128, 2), (256, 1))
 
@@ -60,7 +61,8 @@ def decisive_counts(
     ideal = isinstance(code, HadamardCode) and code.rounds.angles is not None
     if ideal or (isinstance(code, MdsCode) and code.basis == "random"):
         return np.array([code.data_blocks])
-    if quick and isinstance(code, HadamardCode) and code.rounds.plain:
+    one_round = isinstance(code, HadamardCode) and code.rounds.plain
+    if one_round and (quick or code.workers >= _NO_EXTRA):
         extra = next((more for most, more in _ONE_ROUND_EXTRA if code.workers <= most), 0)
         return np.array([min(code.data_blocks + extra, code.workers)])
     work = code.workers * max(1, code.workers - code.data_blocks) ** 2

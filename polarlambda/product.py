@@ -46,6 +46,7 @@ def run_here(
     *,
     until: str,
     deadline: float | None,
+    estimator: str,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
@@ -58,6 +59,7 @@ def run_here(
         x,
         until=until,
         deadline=deadline,
+        estimator=estimator,
         invoker=invoker,
         on_event=listeners.hear,
         billing=billing,
@@ -130,6 +132,9 @@ def _result(outcome: Outcome) -> Result:
         cost=outcome.cost["total"] if outcome.cost else None,
         bill=outcome.cost,
         message=outcome.message,
+        method=outcome.method,
+        rounding=outcome.rounding,
+        verification=outcome.verification,
     )
 
 

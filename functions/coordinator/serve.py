@@ -74,6 +74,7 @@ def serve(
         invoker=invoker,
         until=request.until,
         deadline=request.deadline,
+        estimator=request.estimator,
         run=request.run,
         billing=_plan(manifest, x.shape, x.dtype.str, billing),
         time_left=time_left,
