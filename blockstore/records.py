@@ -35,7 +35,8 @@ class RunSpec:
 
     until : "exact", "error=0.1" or "seconds=5"; deadline : seconds from the first invoke, None for
     the default; attempt : number of the latest attempt, from 1; decisive : the workers from
-    whose answers the result is decoded, in order, once that is decided (it depends on them alone).
+    whose answers the result is decoded, in order, once that is decided (it depends on them alone);
+    estimator : which estimate is published before that.
     """
 
     run: str
@@ -51,6 +52,7 @@ class RunSpec:
     deadline: float | None
     attempt: int = 1
     decisive: tuple[int, ...] | None = None
+    estimator: str = "best"
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -85,6 +87,7 @@ class RunSpec:
             deadline=fields.number_or_none("deadline"),
             attempt=fields.integer("attempt", low=1),
             decisive=decisive,
+            estimator=fields.text("estimator"),
         )
 
 
@@ -94,7 +97,8 @@ class RunStatus:
 
     state : one of `STATES`; error, error_upper : predicted relative error, rms and 95 %, None while
     there is none; exact, verified : whether the result is decoded, and left-over equations agree;
-    seconds : since the run began; cost : dollars so far, by kind.
+    seconds : since the run began; cost : dollars so far, by kind; method : the decoder of an exact
+    result, or the estimator; rounding : predicted relative rms error of an exact result.
     """
 
     run: str
@@ -109,6 +113,8 @@ class RunStatus:
     attempt: int = 1
     message: str = ""
     cost: dict[str, Any] | None = None
+    method: str = ""
+    rounding: float | None = None
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -136,6 +142,8 @@ class RunStatus:
             attempt=fields.integer("attempt", low=1),
             message=fields.text("message"),
             cost=fields.object_or_none("cost"),
+            method=fields.text("method"),
+            rounding=fields.number_or_none("rounding"),
         )
 
 

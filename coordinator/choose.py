@@ -1,30 +1,29 @@
 """Workers and redundancy when nobody said them: by simulated time, and explained.
 
-For every candidate (N, s) the run is simulated under the delay model with the code's real
-decodability and its load N / s. Among the powers of two, the smallest N within 10 % of the fastest
-wins, and for that N the largest s within 5 %: workers and storage for a few per cent are money for
-nothing.
+For every candidate (N, s) that the code can have the run is simulated under the delay model with
+the code's decodability and its load N / s. The smallest N within 10 % of the fastest wins, and for
+that N the largest s within 5 %: workers and storage for a few per cent are money for nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
+from coordinator.candidates import block_counts, worker_counts
+from coordinator.default_code import AUTO, CodeFamily, choose_family
 from coordinator.expected_time import ExpectedTime, expected_time, full_range
 from coordinator.platform import Platform
 from coordinator.refusals import PlanRefused
 from coordinator.task_time import BlockWork
-from polarcodes import make_code
+from polarcodes import CODE_NAMES, ErasureCode, InvalidCode
 from polarcodes.delays import DelayModel, make_delays
 
-LEAST_WORKERS, MOST_WORKERS = 8, 512  # 512: below the default concurrency of an account
-REDUNDANCIES = (1 / 64, 1 / 32, 3 / 64, 1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
 WORKERS_WITHIN, BLOCKS_WITHIN = 1.10, 1.05
 ROUNDS = 250
 TILE_BYTES = 8 << 20  # what the encoder aims at
@@ -32,18 +31,23 @@ TILE_BYTES = 8 << 20  # what the encoder aims at
 
 @dataclass(frozen=True)
 class CodeChoice:
-    """The code chosen: family, N, s, why, and the expected times that decided."""
+    """The code chosen: family and its options, N, s, why, and the expected times that decided."""
 
     code: str
     workers: int
     data_blocks: int
     time: ExpectedTime
     explanation: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def redundancy(self) -> float:
         """Share of the workers that may be missing at best, (N - s) / N."""
         return 1.0 - self.data_blocks / self.workers
+
+    def make(self, seed: int = 0) -> ErasureCode:
+        """The code itself; raises polarcodes.InvalidCode for a seed that it does not have."""
+        return CodeFamily(self.code, self.options).make(self.workers, self.data_blocks, seed)
 
 
 def choose_code(
@@ -53,7 +57,8 @@ def choose_code(
     workers: int | None = None,
     data_blocks: int | None = None,
     redundancy: float | None = None,
-    code: str = "polar",
+    code: str = AUTO,
+    options: Mapping[str, Any] | None = None,
     k: int = 1,
     worker_memory_mb: int = 1_769,
     delays: DelayModel | None = None,
@@ -62,10 +67,14 @@ def choose_code(
     """Choose what is not given of N and s for a matrix of `shape` (n, d) and `dtype`.
 
     `redundancy` is f / N, the share of redundant workers; it and `data_blocks` exclude each other.
-    `k` is the number of columns of x to expect. Default delays: `lambda-rare-tail`. `uncoded` has s
-    = N always. Raises PlanRefused naming the number to change; polarcodes' own errors for an N or s
-    that the code does not have. Cost: below a second.
+    `code` and `options` are the arguments of `polarcodes.make_code`; "auto" takes what
+    measurements recommend (`coordinator.default_code`). `k` is the number of columns of x to
+    expect. Default delays: `lambda-rare-tail`. Raises PlanRefused naming the number to change;
+    polarcodes' own errors for a code, an option, an N or an s that there is not. Cost: below a
+    second, some seconds for codes whose threshold has to be searched (lt, product, berrut).
     """
+    if code not in (AUTO, *CODE_NAMES):
+        raise InvalidCode(f"code must be one of {', '.join((AUTO, *CODE_NAMES))}, got {code!r}")
     if data_blocks is not None and redundancy is not None:
         raise PlanRefused(
             "redundancy",
@@ -82,9 +91,11 @@ def choose_code(
         )
     model = delays if delays is not None else make_delays("lambda-rare-tail")
     matrix = checked_matrix(shape, dtype)
-    search = _Search(shape, matrix, code, k, worker_memory_mb, model, platform or Platform())
-    sizes = [workers] if workers is not None else _sizes(code, shape[0], data_blocks)
-    best = [search.best(n, _blocks(code, n, data_blocks, redundancy)) for n in sizes]
+    search = _Search(
+        shape, matrix, code, dict(options or {}), k, worker_memory_mb, model, platform or Platform()
+    )
+    sizes = [workers] if workers is not None else worker_counts(code, shape[0], data_blocks)
+    best = search.sizes(sizes, data_blocks, redundancy)
     fastest = min(choice.time.coded for choice in best)
     chosen = next(choice for choice in best if choice.time.coded <= WORKERS_WITHIN * fastest)
     why_workers = (
@@ -92,13 +103,7 @@ def choose_code(
         if workers is not None
         else _why_workers(chosen, best, model.name)
     )
-    return CodeChoice(
-        chosen.code,
-        chosen.workers,
-        chosen.data_blocks,
-        chosen.time,
-        (why_workers, *chosen.explanation, chosen.time.verdict),
-    )
+    return replace(chosen, explanation=(why_workers, *chosen.explanation, chosen.time.verdict))
 
 
 @dataclass(frozen=True)
@@ -106,13 +111,55 @@ class _Search:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     code: str
+    options: Mapping[str, Any]
     k: int
     worker_memory_mb: int
     delays: DelayModel
     platform: Platform
 
-    def time(self, workers: int, data_blocks: int) -> ExpectedTime:
-        built = make_code(self.code, workers=workers, data_blocks=data_blocks)
+    def sizes(
+        self, sizes: Sequence[int], data_blocks: int | None, redundancy: float | None
+    ) -> list[CodeChoice]:
+        """The best choice for each N that the code has; polarcodes' error if it has none."""
+        found, refusal = [], None
+        for n in sizes:
+            family = choose_family(self.code, self.options, self.dtype, n)
+            try:
+                candidates = block_counts(family.name, n, data_blocks, redundancy)
+                found.append(self.best(family, n, candidates))
+            except InvalidCode as error:
+                refusal = error
+        if not found and refusal is not None:
+            raise refusal
+        return found
+
+    def best(self, family: CodeFamily, workers: int, candidates: Sequence[int]) -> CodeChoice:
+        """The largest s within 5 % of the least expected time."""
+        times, refusal = {}, None
+        for s in candidates:
+            try:
+                times[s] = self.time(family.make(workers, s))
+            except InvalidCode as error:
+                refusal = error
+        if not times and refusal is not None:
+            raise refusal
+        least = min(time.coded for time in times.values())
+        s = max(s for s, time in times.items() if time.coded <= BLOCKS_WITHIN * least)
+        share = f"redundancy {100 * (1 - s / workers):.1f} %, blocks {workers / s:.2f} times larger"
+        if len(times) == 1:
+            why = f"data_blocks = {s}: {share}"
+        else:
+            others = ", ".join(f"{o}: {times[o].coded:.2f} s" for o in sorted(times) if o != s)
+            why = (
+                f"data_blocks = {s}: the most within {BLOCKS_WITHIN - 1:.0%} of the least expected "
+                f"time, {times[s].coded:.2f} s ({share}; others {others})"
+            )
+        reasons = (why, f"code = {family}: {family.why}") if family.why else (why,)
+        return CodeChoice(family.name, workers, s, times[s], reasons, family.options)
+
+    def time(self, built: ErasureCode) -> ExpectedTime:
+        """The expected time of a run with this code."""
+        data_blocks = built.data_blocks
         coded = built.encoded_dtype(self.dtype, *full_range(self.dtype))
         rows = -(-self.shape[0] // data_blocks)
         block_bytes = rows * self.shape[1] * coded.itemsize
@@ -134,21 +181,6 @@ class _Search:
             ROUNDS,
         )
 
-    def best(self, workers: int, candidates: Sequence[int]) -> CodeChoice:
-        times = {s: self.time(workers, s) for s in candidates}
-        least = min(time.coded for time in times.values())
-        s = max(s for s, time in times.items() if time.coded <= BLOCKS_WITHIN * least)
-        share = f"redundancy {100 * (1 - s / workers):.1f} %, blocks {workers / s:.2f} times larger"
-        if len(times) == 1:
-            why = f"data_blocks = {s}: {share}"
-        else:
-            others = ", ".join(f"{o}: {times[o].coded:.2f} s" for o in sorted(times) if o != s)
-            why = (
-                f"data_blocks = {s}: the most within {BLOCKS_WITHIN - 1:.0%} of the least expected "
-                f"time, {times[s].coded:.2f} s ({share}; others {others})"
-            )
-        return CodeChoice(self.code, workers, s, times[s], (why,))
-
 
 def checked_matrix(shape: tuple[int, ...], dtype: np.dtype[Any] | str) -> np.dtype[Any]:
     """The dtype of a matrix that can be encoded; PlanRefused for any other shape or dtype."""
@@ -160,33 +192,9 @@ def checked_matrix(shape: tuple[int, ...], dtype: np.dtype[Any] | str) -> np.dty
         raise PlanRefused("dtype", str(dtype), None, str(error)) from error
 
 
-def _sizes(code: str, rows: int, data_blocks: int | None) -> list[int]:
-    """Candidate N, ascending: no more blocks than rows need, and room for the s that was given."""
-    sizes = [1 << p for p in range(LEAST_WORKERS.bit_length() - 1, MOST_WORKERS.bit_length())]
-    if data_blocks is not None and code == "uncoded":
-        return [data_blocks]
-    if data_blocks is not None:
-        wide_enough = max(2, 1 << max(0, int(data_blocks)).bit_length())
-        return [wide_enough]
-    return [n for n in sizes if n < 2 * rows] or [sizes[0]]
-
-
-def _blocks(
-    code: str, workers: int, data_blocks: int | None, redundancy: float | None
-) -> list[int]:
-    if data_blocks is not None:
-        return [data_blocks]
-    if code == "uncoded":
-        return [workers]
-    if redundancy is not None:
-        frozen = round(redundancy * workers) or int(redundancy > 0)
-        return [max(1, workers - frozen)]
-    return sorted({max(1, workers - max(1, round(r * workers))) for r in REDUNDANCIES})
-
-
 def _why_workers(chosen: CodeChoice, best: Sequence[CodeChoice], delays: str) -> str:
     if len(best) == 1:
-        return f"workers = {chosen.workers}: the smallest power of two with room for the blocks"
+        return f"workers = {chosen.workers}: the smallest with room for the blocks"
     seen = ", ".join(f"{choice.workers}: {choice.time.coded:.2f} s" for choice in best)
     return (
         f"workers = {chosen.workers}: the fewest within {WORKERS_WITHIN - 1:.0%} of the least "

@@ -11,9 +11,10 @@ from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers
 from coordinator.decode import Decoding
-from coordinator.estimate import ProductEstimate
+from coordinator.estimate import ESTIMATORS, ProductEstimate
 from coordinator.events import Event
 from coordinator.journal import Journal
+from coordinator.judge import Judge
 from coordinator.ports import Clock
 from polarcodes import ErasureCode
 
@@ -43,9 +44,19 @@ class RunContext:
     result_key: str | None = None
     opened: float = 0.0
     listener_failure: BaseException | None = None
+    judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
+        estimator = ESTIMATORS[self.journal.spec.estimator]
+        self.judge = Judge(self.code, self.answers, estimator)
+
+    @property
+    def method(self) -> str:
+        """The decoder once there is a product, the estimator before."""
+        if self.decoding is not None:
+            return self.decoding.method
+        return self.estimate.method if self.estimate is not None else ""
 
     @property
     def elapsed(self) -> float:
@@ -65,7 +76,7 @@ class RunContext:
         if self.on_event is None or self.listener_failure is not None:
             return
         arrivals = fields.setdefault("arrivals", len(self.answers))
-        fields.setdefault("error", self.code.predicted_error(arrivals))
+        fields.setdefault("error", self.judge.predicted_error(arrivals))
         workers = self.manifest.workers
         told = event(t=self.elapsed, run=self.store.run, workers=workers, **fields)
         try:
@@ -90,6 +101,8 @@ class RunContext:
                 error_upper=0.0 if exact else known.error_upper if known else None,
                 exact=exact,
                 verified=exact and self.decoding is not None and self.decoding.verified,
+                method=self.method,
+                rounding=self.decoding.error if exact and self.decoding is not None else None,
                 seconds=self.elapsed,
                 attempt=max(1, attempt),
                 message=message,

@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.answers import Answers
+from coordinator.judge import answer_error, tolerance
 from polarcodes import ErasureCode
 
 __all__ = ["Decoding", "decode"]
 
 ROUNDING = 1000.0  # growth of rounding errors in decoding that is no contradiction (N = 4096)
+SPREAD = 10.0  # an equation may be this much worse than the predicted error of the product
+DECIDED = (
+    100.0  # a decided set stays decided where LAPACK rounds differently, or N do not do better
+)
 ORDINARY = 40  # powers of two around 1 within which float32 can be squared and summed
 
 
@@ -24,12 +29,21 @@ class Decoding:
 
     verified: there were left-over equations and all of them hold; `verification` says so in words.
     contradiction: the text of equations that do not hold, None if there are none.
+    method: which decoder; error: predicted relative rms error of the value that the rounding of
+    the answers leads to (cancellation within the workers' own sums comes on top).
     """
 
     value: NDArray[Any]
     verified: bool
     verification: str
     contradiction: str | None
+    method: str
+    error: float
+
+    @property
+    def how(self) -> str:
+        """The decoder and its predicted error in words."""
+        return f"{self.method} decoder, predicted rounding error {self.error:.1e}"
 
 
 def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Decoding:
@@ -44,9 +58,12 @@ def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Deco
     Raises `polarcodes.NotDecodable` if the set does not determine the product.
     """
     workers = tuple(sorted(decisive))
-    plan = code.plan(workers)
+    one = answer_error(answers)
+    plan = code.plan(workers, answer_error=one, tolerance=DECIDED * tolerance(answers))
+    predicted = plan.predicted_error(one)
     product = answers.empty_product()
-    rounding = ROUNDING * answers.epsilon * answers.scale(workers)
+    growth = max(ROUNDING, SPREAD * predicted / answers.epsilon)
+    rounding = growth * answers.epsilon * answers.scale(workers)
     worst, suspect, equations = 0.0, None, len(workers) - code.data_blocks
     for first, last in answers.chunks(workers):
         Y = answers.gather(workers, first, last)
@@ -61,23 +78,25 @@ def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Deco
         residual = code.residual(workers, Y, X)
         size = float(np.sqrt(np.mean(np.square(Y, dtype=np.float64))))
         scaled = float(np.ldexp(rounding, -power))
-        allowed = max(residual.tolerance, scaled / size if size else np.inf)
+        allowed = max(
+            residual.tolerance, growth * answers.epsilon, scaled / size if size else np.inf
+        )
         worst = max(worst, residual.relative)
         if not residual.worst <= allowed and suspect is None:
             suspect = residual.worst_worker
     value = answers.trim(product)
     if equations <= 0:
-        text = f"not checked: {len(workers)} answers leave no equation over"
-        return Decoding(value, False, text, None)
+        text = f"not verified: {len(workers)} answers leave no equation over"
+        return Decoding(value, False, text, None, plan.method, predicted)
     if suspect is None:
         text = f"{equations} left-over equations per column hold (residual {worst:.1e})"
-        return Decoding(value, True, text, None)
+        return Decoding(value, True, text, None, plan.method, predicted)
     text = (
         f"{equations} left-over equations per column do not hold (residual {worst:.1e}): an answer "
         f"is wrong, perhaps that of worker {suspect}. Nothing exact was written; encode the matrix "
         "again, or start a new run"
     )
-    return Decoding(value, False, text, text)
+    return Decoding(value, False, text, text, plan.method, predicted)
 
 
 def _power(Y: NDArray[Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,12 +12,12 @@ from blockstore.manifest import Manifest
 from blockstore.tiling import RESERVE_BYTES, choose_tiling, least_memory
 from coordinator.choose import CodeChoice, checked_matrix, choose_code
 from coordinator.cost import Cost, Usage, cost
+from coordinator.default_code import AUTO
 from coordinator.expected_time import full_range
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
 from coordinator.storage import HEADER_BYTES, Stored, stored
-from polarcodes import make_code
 from polarcodes.delays import DelayModel
 
 BUFFER_SHARE = 5 / 8  # of the memory, at least, is left to tiles beside reads and uploads
@@ -49,6 +50,7 @@ class EncodingPlan:
             "shape": list(manifest.shape),
             "source_dtype": manifest.source_dtype,
             "code": choice.code,
+            "options": dict(choice.options),
             "workers": choice.workers,
             "data_blocks": choice.data_blocks,
             "redundancy": choice.redundancy,
@@ -76,7 +78,8 @@ def plan_encoding(
     workers: int | None = None,
     data_blocks: int | None = None,
     redundancy: float | None = None,
-    code: str = "polar",
+    code: str = AUTO,
+    options: Mapping[str, Any] | None = None,
     seed: int = 0,
     memory: int = 1 << 30,
     spool: bool = True,
@@ -105,11 +108,12 @@ def plan_encoding(
         data_blocks=data_blocks,
         redundancy=redundancy,
         code=code,
+        options=options,
         worker_memory_mb=worker_memory_mb,
         delays=delays,
         platform=platform,
     )
-    built = make_code(code, workers=choice.workers, data_blocks=choice.data_blocks, seed=seed)
+    built = choice.make(seed)
     coded = built.encoded_dtype(source, *(value_range or full_range(source)))
     rows = -(-shape[0] // choice.data_blocks)
     if memory < least_memory(choice.workers):

@@ -11,9 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.answers import Answers
-from polarcodes import ErasureCode
+from coordinator.inputs import InputRefused
+from polarcodes import ErasureCode, InvalidCode, estimate_product
+from polarcodes.estimators import choose_estimator
 
-__all__ = ["ProductEstimate", "estimate"]
+__all__ = ["ESTIMATORS", "ProductEstimate", "check_estimator", "estimate"]
+
+ESTIMATORS = {
+    "best": "best",
+    "paper": "sketch",
+    "shrinkage": "shrinkage",
+    "least-squares": "least-squares",
+}
+"""What people ask for, and its name in polarcodes.estimators."""
+
+MOST_BYTES = 64 << 20  # of float64 answers: a second or two of least squares
 
 
 @dataclass(frozen=True)
@@ -28,19 +40,48 @@ class ProductEstimate:
     method: str
 
 
-def estimate(code: ErasureCode, answers: Answers, workers: Sequence[int]) -> ProductEstimate:
+def check_estimator(code: ErasureCode, estimator: str) -> str:
+    """Return the name; raises `InputRefused` for one that there is not, or that the code has not.
+
+    "best": the least predicted error of A x, the default and the only one of codes without a
+    transform; "paper": the unbiased one of arXiv 2309.00682; "shrinkage"; "least-squares".
+    """
+    if estimator not in ESTIMATORS:
+        raise InputRefused(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    try:
+        choose_estimator(code, (), ESTIMATORS[estimator])
+    except InvalidCode as exc:
+        raise InputRefused(f"estimator {estimator!r}: {exc}; leave it at best") from exc
+    return estimator
+
+
+def estimate(
+    code: ErasureCode, answers: Answers, workers: Sequence[int], estimator: str = "best"
+) -> ProductEstimate:
     """Estimate A x from the answers of `workers` (at least one), by chunks of columns.
 
-    Memory besides the answers: the estimate itself and one chunk. Cost: O(N log N) per column.
+    `estimator`: one of `ESTIMATORS`. "best" never takes least squares, which needs tens of
+    transforms, for more than `MOST_BYTES` of answers. Memory besides the answers: the estimate
+    itself and some chunks. Cost: O(N log N) per column; tens of that for least squares.
     """
+    wanted = ESTIMATORS[estimator]
+    if wanted == "best" and len(workers) * answers.length * 8 > MOST_BYTES:
+        wanted = _affordable(code, workers)
     product = answers.empty_product()
     absolute = error = upper = 0.0
     method = ""
     for first, last in answers.chunks(workers):
         with np.errstate(over="ignore"):  # beyond the dtype: inf, and the exact product may not be
-            part = code.estimate(workers, answers.gather(workers, first, last))
+            part = estimate_product(
+                code, workers, answers.gather(workers, first, last), method=wanted
+            )
             product[:, first:last] = part.value
         absolute = math.hypot(absolute, part.absolute_error)
         error, upper = part.relative_error, part.relative_error_upper  # of the set, not the columns
         method = part.method
     return ProductEstimate(answers.trim(product), error, upper, absolute, method)
+
+
+def _affordable(code: ErasureCode, workers: Sequence[int]) -> str:
+    """Shrinkage in the place of least squares; the others cost next to nothing."""
+    return "shrinkage" if choose_estimator(code, workers)[0] == "least-squares" else "best"

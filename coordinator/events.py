@@ -89,11 +89,16 @@ class Decodable(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Decoded(Event):
-    """The exact product is in the store. verified: left-over equations were there and hold."""
+    """The exact product is in the store. verified: left-over equations were there and hold.
+
+    method: the decoder; rounding: predicted relative rms error by rounding.
+    """
 
     verified: bool
     verification: str
     seconds: float
+    method: str
+    rounding: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from coordinator.platform import Platform
 from coordinator.task_time import BlockWork, finish_seconds, task_time
+from coordinator.waiting import waiting_times
 from polarcodes import ErasureCode, make_code
 from polarcodes.delays import DelayModel
-from polarcodes.thresholds import decoding_times
 
 SEED = 2309_00682  # fixed: two plans of the same run agree
 MOST_DRAWS = 1 << 21
@@ -76,9 +76,10 @@ def expected_time(
     delays: DelayModel,
     platform: Platform,
     rounds: int = 1000,
+    counts: NDArray[np.intp] | None = None,
 ) -> ExpectedTime:
     """Simulate `rounds` rounds of the coded and of the uncoded run on the same delays (fixed
-    seed)."""
+    seed). `counts`: thresholds of the code if they are known (`coordinator.waiting`)."""
     workers, data_blocks = code.workers, code.data_blocks
     plain = uncoded_work(work, data_blocks, workers, source_dtype)
     rounds = affordable(rounds, workers)
@@ -86,7 +87,7 @@ def expected_time(
     start = dispatch_times(workers, platform) + extra
     coded_task = task_time(work, memory_mb, workers, platform).seconds
     plain_task = task_time(plain, memory_mb, workers, platform).seconds
-    coded = decoding_times(code, start + coded_task, quick=True)
+    coded = waiting_times(code, start + coded_task, counts)
     coded += finish_seconds(work, data_blocks, platform)
     uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
     return ExpectedTime(

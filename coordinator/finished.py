@@ -37,6 +37,8 @@ def load_finished(store: RunStore) -> Outcome | None:
             phases=dict(report.get("phases") or {}),
             cost=status.cost,
             message=status.message,
+            method=status.method,
+            rounding=status.rounding,
             result_key=keys.final_result_key(store.run),
             worker_errors=tuple(map(ErrorRecord.from_json, report.get("failures") or ())),
         )

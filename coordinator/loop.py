@@ -181,7 +181,9 @@ class RunLoop:
             context.answers.add(answer.worker, answer.value, answer.metadata)
             context.arrived_at.setdefault(answer.worker, now)
             context.emit(events.Arrived, worker=answer.worker)
-        self._tell(Arrived(now, tuple(answer.worker for answer in listing.answers)))
+        workers = tuple(answer.worker for answer in listing.answers)
+        context.judge.add(workers)
+        self._tell(Arrived(now, workers))
 
     def _report(self, failed: Failed, where: str) -> None:
         self._context.errors.append(

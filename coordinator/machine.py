@@ -62,12 +62,11 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
         case Decided(workers=workers):
             state = replace(state, phase="decoding", decisive=workers)
             return state, (PutStop(state.attempt), Decode(workers))
-        case Decoded(contradiction=contradiction):
+        case Decoded(contradiction=contradiction, how=how):
             if contradiction is not None:
                 return _finish(state, "failed", False, contradiction)
-            return _finish(
-                state, "exact", True, f"decoded from {len(state.decisive or ())} answers"
-            )
+            text = f"decoded from {len(state.decisive or ())} answers"
+            return _finish(state, "exact", True, f"{text}, {how}" if how else text)
         case StopRequested(state=asked):
             return _finish(state, asked, False, f"the run was {asked} on request")
         case TimeLimitNear():
@@ -114,7 +113,7 @@ def _advance(state: State, at: float, *, looked: bool = False) -> tuple[State, t
     if len(arrived) >= state.code.data_blocks and state.code.decodable(arrived):
         return replace(state, phase="deciding"), (StoreDecisive(arrived),)
     until = state.rules.until
-    if until.kind == "error" and until.bound is not None and state.error <= until.bound:
+    if until.kind == "error" and until.bound is not None and state.within(until.bound):
         return _finish(
             state, "estimated", True, f"predicted error {state.error:.3g}, asked {until}"
         )

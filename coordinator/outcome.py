@@ -24,6 +24,8 @@ class Outcome:
     exact, verified : decoded; left-over equations were there and hold (`verification` in words)
     error, error_upper : predicted relative error of the value, rms and 95 % bound; inf without one
     seconds : since the run began; phases : where they went, by name
+    method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
+        value by the rounding of answers (`error` is 0 then), None for an estimate
     cost : dollars, as `coordinator.cost.Cost.to_json`
     result_key : key of the value in the bucket, None without one
     worker_errors : what workers reported, fatal ones too
@@ -45,6 +47,8 @@ class Outcome:
     cost: dict[str, Any] | None
     message: str
     result_key: str | None
+    method: str = ""
+    rounding: float | None = None
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
@@ -56,6 +60,9 @@ class Outcome:
             "met": self.met,
             "exact": self.exact,
             "verified": self.verified,
+            "verification": self.verification,
+            "method": self.method,
+            "rounding": self.rounding,
             "error": self.error if math.isfinite(self.error) else None,
             "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
             "arrivals": self.arrivals,

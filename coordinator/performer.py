@@ -67,7 +67,9 @@ class Performer:
     def _publish(self, state: State, name: str) -> Signal:
         context = self._context
         began = context.clock.now()
-        known = estimate(context.code, context.answers, state.arrived)
+        known = estimate(
+            context.code, context.answers, state.arrived, context.journal.spec.estimator
+        )
         context.estimate = known
         context.store.put_estimate(known.value)
         context.put_status(name, state.attempt)
@@ -97,5 +99,7 @@ class Performer:
                 verified=found.verified,
                 verification=found.verification,
                 seconds=decoded - began,
+                method=found.method,
+                rounding=found.error,
             )
-        return Decoded(context.clock.now(), found.contradiction)
+        return Decoded(context.clock.now(), found.contradiction, found.how)

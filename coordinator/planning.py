@@ -9,9 +9,10 @@ from coordinator.expected_time import ExpectedTime
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
-from coordinator.run_plan import RunPlan, plan_multiply
+from coordinator.run_plan import QUICK_ROUNDS, RunPlan, plan_multiply
 
 __all__ = [
+    "QUICK_ROUNDS",
     "CodeChoice",
     "EncodingPlan",
     "ExpectedTime",

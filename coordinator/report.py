@@ -105,6 +105,9 @@ def build_report(
         "exact": exact,
         "verified": exact and context.decoding is not None and context.decoding.verified,
         "verification": context.decoding.verification if context.decoding else "",
+        "method": context.method,
+        "estimator": spec.estimator,
+        "rounding": context.decoding.error if exact and context.decoding is not None else None,
         "error": 0.0 if exact else known.error if known else None,
         "error_upper": 0.0 if exact else _finite(known.error_upper) if known else None,
         "arrivals": len(context.answers),
@@ -129,7 +132,7 @@ def error_curve(context: RunContext) -> Sequence[tuple[float, int, float]]:
     """(seconds, arrivals, predicted relative error) after every arrival."""
     times = sorted(context.arrived_at.values())
     return [
-        (at - context.journal.began, m, context.code.predicted_error(m))
+        (at - context.journal.began, m, context.judge.predicted_error(m))
         for m, at in enumerate(times, 1)
     ]
 

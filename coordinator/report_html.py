@@ -56,11 +56,12 @@ def report_page(report: Mapping[str, Any], curve: Sequence[tuple[float, int, flo
 
 def _error(report: Mapping[str, Any]) -> str:
     if report["exact"]:
-        return "exact"
+        return f"exact up to rounding, predicted {report['rounding']:.1e} ({report['method']})"
     if report["error"] is None:
         return "no estimate"
     upper = report["error_upper"]
-    return f"{report['error']:.1%}" + ("" if upper is None else f" (95 %: below {upper:.1%})")
+    bar = "" if upper is None else f" (95 %: below {upper:.1%})"
+    return f"{report['error']:.1%}{bar}, {report['method']}"
 
 
 def _bill(report: Mapping[str, Any]) -> str:

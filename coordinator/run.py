@@ -22,6 +22,7 @@ from coordinator.answers import Answers
 from coordinator.collect import THREADS, Collector
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
+from coordinator.estimate import check_estimator
 from coordinator.events import Event
 from coordinator.finished import load_finished
 from coordinator.inputs import InputRefused, MatrixReplaced, check_deadline, check_x
@@ -52,6 +53,7 @@ def start_run(
     invoker: Invoker,
     until: str | Until = "exact",
     deadline: float | None = None,
+    estimator: str = "best",
     on_event: Callable[[Event], None] | None = None,
     run: str | None = None,
     clock: Clock | None = None,
@@ -66,6 +68,7 @@ def start_run(
     x : (d,) or (d, k), real and finite
     until : "exact", "error=0.1" or "seconds=5"
     deadline : seconds from now; by default the worker's time-out and 30 s after the last invocation
+    estimator : which estimate is published and returned (`coordinator.estimate.check_estimator`)
     run : id to use (`blockstore.keys.new_run_id`); drawn if None
     billing : memory, time-out and prices of the worker function, and the planned figures
     time_left : seconds until the platform ends this process: near it the run is handed over
@@ -84,7 +87,7 @@ def start_run(
     clock = clock or SystemClock()
     now = clock.now()
     run = keys.validate_run(run) if run else keys.new_run_id(int(now * 1000), os.urandom(10))
-    code_from_manifest(manifest.code)  # a manifest that no code can be made of is refused here
+    check_estimator(code_from_manifest(manifest.code), estimator)  # and the code can be made
     invoker.check()
     spec = RunSpec(
         run=run,
@@ -98,6 +101,7 @@ def start_run(
         x_digest=array_digest(vector),
         until=str(asked),
         deadline=limit,
+        estimator=estimator,
     )
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
@@ -189,7 +193,7 @@ def _carry(
     context = RunContext(manifest, code, store, answers, clock, journal, on_event)
     stops = stop_markers(store) if journal.dispatches else frozenset()
     state = initial_state(
-        code,
+        context.judge,
         rules := Rules(parse_until(spec.until), billing.worker_timeout, spec.deadline),
         _opening(journal, rules, clock.now()),
         tasks=restore_tasks(journal, stops),
@@ -257,6 +261,8 @@ def _conclude(
         phases=dict(context.phases),
         cost=bill.to_json(),
         message=finish.message,
+        method=context.method,
+        rounding=decoding.error if exact and decoding else None,
         result_key=context.result_key if exact else estimate_key,
         worker_errors=tuple(context.errors),
     )

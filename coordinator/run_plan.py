@@ -24,11 +24,12 @@ from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
 from coordinator.storage import LIST_PAGE, Stored, stored
 from coordinator.task_time import BlockWork
+from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
 from polarcodes.delays import DelayModel, make_delays
-from polarcodes.thresholds import arrivals_needed
 
-ORDERS = 1_000
+ROUNDS = 1_000
+QUICK_ROUNDS = 64
 STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1_024
 PLANNED_RUN = "0" * 26
@@ -103,13 +104,15 @@ def plan_multiply(
     prices: Prices | None = None,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
+    rounds: int = ROUNDS,
 ) -> RunPlan:
     """Plan `A @ x` on an encoded matrix. Reads nothing, writes nothing, invokes nothing.
 
     Parameters: `x_shape` (d,) or (d, k); `worker_memory_mb` and `worker_timeout` (seconds) of the
     deployed worker function; `on` "lambda" bills a coordinator function of `coordinator_memory_mb`.
     Default delays: `lambda-rare-tail`. Raises PlanRefused for a wrong x, or for what cannot fit,
-    naming the number to change. Cost: 0.1 s at N = 64, 1 s at N = 1024.
+    naming the number to change. `rounds` are simulated for times and arrivals: a product that is
+    about to begin can do with `QUICK_ROUNDS`. Cost: see docs/cost.md.
     """
     platform = platform or Platform()
     prices = prices or load_prices()
@@ -122,11 +125,20 @@ def plan_multiply(
             work, manifest.workers, manifest.data_blocks, coordinator_memory_mb, platform
         )
     code = code_from_manifest(manifest.code)
-    time = expected_time(
-        code, work, np.dtype(manifest.source_dtype), worker_memory_mb, delays, platform
+    orders = affordable(rounds, manifest.workers)
+    arrivals = decisive_counts(
+        code, np.random.default_rng(SEED), orders, quick=rounds <= QUICK_ROUNDS
     )
-    orders = affordable(ORDERS, manifest.workers)
-    arrivals = arrivals_needed(code, np.random.default_rng(SEED), orders, quick=True)
+    time = expected_time(
+        code,
+        work,
+        np.dtype(manifest.source_dtype),
+        worker_memory_mb,
+        delays,
+        platform,
+        rounds,
+        arrivals,
+    )
     usage = _worker_usage(work, manifest.workers, time, delays.mean, worker_memory_mb)
     usage += _coordinator_usage(manifest.workers, time)
     if on == "lambda":

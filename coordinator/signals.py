@@ -69,10 +69,12 @@ class Decided:
 
 @dataclass(frozen=True)
 class Decoded:
-    """The decoder is done. `contradiction` is the text of left-over equations that do not hold."""
+    """The decoder is done. `contradiction` is the text of left-over equations that do not hold,
+    `how` says which decoder it was."""
 
     at: float
     contradiction: str | None = None
+    how: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ __all__ = ["Code", "Rules", "State", "Task", "deadline", "initial_state"]
 
 
 class Code(Protocol):
-    """What the machine needs of an erasure code (polarcodes.ErasureCode)."""
+    """What the machine needs of an erasure code (`coordinator.judge.Judge`)."""
 
     @property
     def workers(self) -> int:
@@ -29,7 +29,11 @@ class Code(Protocol):
         ...
 
     def predicted_error(self, m: int) -> float:
-        """Relative rms error of the estimate from m answers."""
+        """Relative rms error of the estimate that m answers can be expected to give."""
+        ...
+
+    def estimate_error(self, S: Iterable[int]) -> float:
+        """Relative rms error of the estimate from exactly these answers."""
         ...
 
 
@@ -91,7 +95,11 @@ class State:
     @property
     def error(self) -> float:
         """Predicted relative rms error of the estimate now; inf before the first answer."""
-        return self.code.predicted_error(len(self.arrived))
+        return self.code.estimate_error(self.arrived)
+
+    def within(self, bound: float) -> bool:
+        """The estimate's error is at most `bound`; the costly figure only where it may be."""
+        return self.code.predicted_error(len(self.arrived)) <= bound and self.error <= bound
 
 
 def initial_state(

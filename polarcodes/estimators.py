@@ -42,6 +42,7 @@ METHODS = ("best", "sketch", "shrinkage", "least-squares")
 METRICS = ("vector", "inner")
 
 Ids = NDArray[np.intp]
+_TRANSFORMED = (PolarCode, HadamardCode)  # with more than one estimator
 
 
 def estimate_product(
@@ -67,33 +68,17 @@ def estimate_product(
     Cost for each column: one transform for sketch and shrinkage, two per step of conjugate
     gradients for least squares (some tens of steps), whose rank costs O(min(e, f)^2 max(e, f)).
     """
-    if method not in METHODS or metric not in METRICS:
-        raise InvalidCode(
-            f"method must be one of {', '.join(METHODS)} and metric one of {', '.join(METRICS)}, "
-            f"got {method!r} and {metric!r}"
-        )
     workers = worker_indices(S, code.workers)
+    chosen, error = choose_estimator(code, workers, method, metric=metric)
     sketch = code.estimate(workers, Y)
-    if not isinstance(code, (PolarCode, HadamardCode)):
-        if method != "best" or metric != "vector":
-            raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
+    if chosen == "decoder" and isinstance(code, _TRANSFORMED):
+        return _decoded(code, workers, Y, sketch)
+    if not isinstance(code, _TRANSFORMED) or workers.size in (0, code.workers):
         return sketch
-    if workers.size in (0, code.workers):
-        return sketch
-    lost = code._syndrome.nullity(workers) / code.data_blocks
-    if lost == 0.0 and method in ("best", "least-squares"):
-        if code.decodable(workers):
-            return _decoded(code, workers, Y, sketch)
-        lost = 1.0 / code.data_blocks  # determined, but too badly conditioned to count on
-    errors = {
-        "sketch": _sketch_error(code, workers.size, metric),
-        "shrinkage": _shrunk_error(sketch.relative_error**2, code, workers.size, metric),
-        "least-squares": _projected_error(lost, code.data_blocks, metric),
-    }
-    chosen = min(errors, key=lambda name: errors[name]) if method == "best" else method
+    lost = _lost(code, workers)
     norm = sketch.absolute_error / sketch.relative_error if sketch.relative_error else 0.0
     if metric == "inner":
-        upper = 2.0 * errors[chosen]
+        upper = 2.0 * error
     else:
         upper = _upper(chosen, code, sketch, lost)
     value = sketch.value
@@ -104,11 +89,51 @@ def estimate_product(
         value = minimum_norm(GeneratorRows(code, workers), answers)
     return Estimate(
         value=value,
-        relative_error=errors[chosen],
-        relative_error_upper=max(upper, errors[chosen]),
-        absolute_error=errors[chosen] * norm,
+        relative_error=error,
+        relative_error_upper=max(upper, error),
+        absolute_error=error * norm,
         method=chosen,
     )
+
+
+def choose_estimator(
+    code: ErasureCode, S: Iterable[int], method: str = "best", *, metric: str = "vector"
+) -> tuple[str, float]:
+    """Return the name and the predicted error of what :func:`estimate_product` does with S.
+
+    The name is a method, ``decoder`` where the answers of S determine the product already, or
+    ``own`` for a code with one estimator. Raises InvalidCode as :func:`estimate_product` does.
+    """
+    if method not in METHODS or metric not in METRICS:
+        raise InvalidCode(
+            f"method must be one of {', '.join(METHODS)} and metric one of {', '.join(METRICS)}, "
+            f"got {method!r} and {metric!r}"
+        )
+    workers = worker_indices(S, code.workers)
+    if not isinstance(code, _TRANSFORMED):
+        if method != "best" or metric != "vector":
+            raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
+        return "own", code.predicted_error(workers.size)
+    if workers.size in (0, code.workers):
+        return "sketch", code.predicted_error(workers.size)
+    wanted = method in ("best", "least-squares")
+    if wanted and code._syndrome.nullity(workers) == 0 and code.decodable(workers):
+        return "decoder", code.plan(workers).predicted_error()
+    errors = _errors(code, workers.size, _lost(code, workers), metric)
+    chosen = min(errors, key=lambda name: errors[name]) if method == "best" else method
+    return chosen, errors[chosen]
+
+
+def expected_error(code: ErasureCode, m: int, method: str = "best") -> float:
+    """Return the relative rms error that m answers can be expected to give with ``method``.
+
+    Takes them to be as independent as random ones, so least squares loses s - m of s blocks, one
+    at least; :func:`choose_estimator` counts them for a given set.
+    """
+    if not isinstance(code, _TRANSFORMED) or m in (0, code.workers):
+        return code.predicted_error(m)
+    errors = _errors(code, m, max(code.data_blocks - m, 1) / code.data_blocks, "vector")
+    return min(errors.values()) if method == "best" else errors[method]
 
 
 def from_reference(change: Estimate, reference: ArrayLike) -> Estimate:
@@ -160,6 +185,22 @@ def _decoded(code: PolarCode | HadamardCode, workers: Ids, Y: Any, sketch: Estim
     error = plan.predicted_error()
     norm = sketch.absolute_error / sketch.relative_error if sketch.relative_error else 0.0
     return Estimate(plan.apply(Y), error, 10.0 * error, error * norm, plan.method)
+
+
+def _errors(
+    code: PolarCode | HadamardCode, arrived: int, lost: float, metric: str
+) -> dict[str, float]:
+    v = code.predicted_error(arrived) ** 2
+    return {
+        "sketch": _sketch_error(code, arrived, metric),
+        "shrinkage": _shrunk_error(v, code, arrived, metric),
+        "least-squares": _projected_error(lost, code.data_blocks, metric),
+    }
+
+
+def _lost(code: PolarCode | HadamardCode, workers: Ids) -> float:
+    """Return 1 - rank(Z_S) / s; one block where the rank is full, but too weak to count on."""
+    return max(code._syndrome.nullity(workers), 1) / code.data_blocks
 
 
 def _sketch_error(code: PolarCode | HadamardCode, arrived: int, metric: str) -> float:

@@ -22,7 +22,8 @@ Ids = NDArray[np.intp]
 
 DECODERS = ("inactivation", "peeling")
 _ATTEMPTS = 500
-_COLUMNS = 2048
+_SCRATCH = 1 << 19  # bytes; two chunks are alive for a moment
+_LEAST_COLUMNS = 32
 
 
 class LtCode(SearchedCode):
@@ -168,9 +169,10 @@ class LtCode(SearchedCode):
 
     def _add_up(self, blocks: NDArray[Any], workers: Ids, out: NDArray[Any]) -> None:
         rows = [self._sums.row(worker) for worker in workers.tolist()]
-        for start in range(0, blocks.shape[1], _COLUMNS):
-            part = blocks[:, start : start + _COLUMNS].astype(out.dtype)  # a copy: out may alias
-            for target, row in zip(out[:, start : start + _COLUMNS], rows, strict=True):
+        width = max(_LEAST_COLUMNS, _SCRATCH // (self.data_blocks * out.itemsize))
+        for start in range(0, blocks.shape[1], width):
+            part = blocks[:, start : start + width].astype(out.dtype)  # a copy: out may alias
+            for target, row in zip(out[:, start : start + width], rows, strict=True):
                 target[...] = part[row[0]]
                 for block in row[1:]:
                     target += part[block]

@@ -20,6 +20,8 @@ Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
 Pair = tuple[int, int]
 
+_COLUMNS = 1 << 16
+
 
 class ProductCode(SearchedCode):
     """Workers form an n1 x n2 grid, data blocks its s1 x s2 corner; lines are codewords.
@@ -198,7 +200,12 @@ def _parity(line: Float, data: NDArray[Any], parity: NDArray[Any]) -> None:
     for target, coefficients in zip(parity, line[size:], strict=True):
         target[...] = 0
         for value, coefficient in zip(data, coefficients.tolist(), strict=True):
-            target += value if coefficient == 1.0 else value * value.dtype.type(coefficient)
+            if coefficient == 1.0:
+                target += value
+                continue
+            for start in range(0, value.size, _COLUMNS):  # the product is a temporary array
+                part = slice(start, start + _COLUMNS)
+                target[part] += value[part] * value.dtype.type(coefficient)
 
 
 def _systematic(length: int, size: int, seed: int, stream: int) -> Float:

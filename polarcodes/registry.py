@@ -59,7 +59,7 @@ def make_code(
     PolarCode(workers=64, data_blocks=48, seed=0)
     """
     if name not in _CODES:
-        raise InvalidCode(f"name must be one of {', '.join(CODE_NAMES)}, got {name!r}")
+        raise InvalidCode(f"code must be one of {', '.join(CODE_NAMES)}, got {name!r}")
     known = _OPTIONS.get(name, ())
     unknown = sorted(set(options) - set(known))
     if unknown:

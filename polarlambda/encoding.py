@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
@@ -26,7 +26,8 @@ def encode(
     workers: int | None = None,
     data_blocks: int | None = None,
     redundancy: float | None = None,
-    code: str = "polar",
+    code: str = "auto",
+    code_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     memory: int | str = "1GB",
     replace: bool = False,
@@ -39,9 +40,11 @@ def encode(
     Parameters
     ----------
     source : array, path of an .npy file or s3:// URL of one; any real dtype, order and endianness
-    workers : N; data_blocks : s; redundancy : (N - s) / N instead of s. What is not
-        given is chosen by expected time; ``on_choice`` gets the choice with its explanation
-    code, seed : family and seed of the code
+    workers : N; data_blocks : s; redundancy : (N - s) / N instead of s. What is not given is chosen
+        by expected time; ``on_choice`` gets the choice with its explanation
+    code, code_options, seed : one of `polarcodes.CODE_NAMES` with its options (``{"rounds": 1}``)
+        and the seed of what is random in it; "auto": what measurements recommend for dtype and N
+        (docs/adr/0004-default-code.md)
     memory : most bytes the encoder may hold ("1GB", "512MiB")
     replace : overwrite a matrix of that name that has other content
     place : stack=, bucket=: see `polarlambda.connect.Place`
@@ -54,7 +57,6 @@ def encode(
     from coordinator.planning import choose_code
     from encoder import encode as encode_blocks
     from encoder import open_source
-    from polarcodes import make_code
 
     validate_name(name)
     limit = parse_size(memory)
@@ -62,9 +64,15 @@ def encode(
     with open_source(source, bucket.client) as opened:
         shape, dtype = opened.shape, opened.dtype
     choice = choose_code(
-        shape, dtype, workers=workers, data_blocks=data_blocks, redundancy=redundancy, code=code
+        shape,
+        dtype,
+        workers=workers,
+        data_blocks=data_blocks,
+        redundancy=redundancy,
+        code=code,
+        options=code_options,
     )
-    built = make_code(code, workers=choice.workers, data_blocks=choice.data_blocks, seed=seed)
+    built = choice.make(seed)
     if on_choice is not None:
         on_choice(choice)
     return encode_blocks(

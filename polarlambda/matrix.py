@@ -142,6 +142,7 @@ class CodedMatrix:
         *,
         until: str = "exact",
         deadline: float | None = None,
+        estimator: str = "best",
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -155,6 +156,8 @@ class CodedMatrix:
         until : "exact", "error=0.1" (predicted relative rms error) or "seconds=5"
         deadline : seconds after which the best estimate is returned; default: the worker's time
             limit plus 30 s after the last invocation
+        estimator : which estimate stands in for A x before it is exact: "best" (the least predicted
+            error), "paper" (the unbiased one), "shrinkage" or "least-squares"
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
@@ -168,12 +171,14 @@ class CodedMatrix:
         its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
         run the same way, and is raised.
         """
+        from coordinator.estimate import check_estimator
         from coordinator.inputs import check_deadline
         from coordinator.until import parse_until
 
         array = read_vector(x, self.manifest)
         parse_until(until)
         check_deadline(deadline)
+        check_estimator(self.code, estimator)
         if on not in ("local", "lambda"):
             raise BadInput(f'on must be "local" or "lambda", got {on!r}')
         run = run_here if on == "local" else run_deployed
@@ -184,5 +189,6 @@ class CodedMatrix:
             array,
             until=until,
             deadline=deadline,
+            estimator=estimator,
             listeners=Listeners(on_arrival, on_event),
         )

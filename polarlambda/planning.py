@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
 from polarlambda.errors import BadInput
@@ -24,7 +25,8 @@ def plan_matrix(
     workers: int | None = None,
     data_blocks: int | None = None,
     redundancy: float | None = None,
-    code: str = "polar",
+    code: str = "auto",
+    code_options: Mapping[str, Any] | None = None,
     memory: int | str = "1GB",
     x_columns: int = 1,
     x_dtype: str = "float64",
@@ -55,6 +57,7 @@ def plan_matrix(
         data_blocks=data_blocks,
         redundancy=redundancy,
         code=code,
+        options=code_options,
         memory=parse_size(memory),
         order=order,
         worker_memory_mb=memory_mb,

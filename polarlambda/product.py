@@ -46,6 +46,7 @@ def run_here(
     *,
     until: str,
     deadline: float | None,
+    estimator: str,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
@@ -58,6 +59,7 @@ def run_here(
         x,
         until=until,
         deadline=deadline,
+        estimator=estimator,
         invoker=invoker,
         on_event=listeners.hear,
         billing=billing,
@@ -88,7 +90,7 @@ def _worker(
     Raises `SettingMissing`, `FunctionMissing`, `InvokeDenied`, `PlanRefused`.
     """
     from coordinator.invoker import LambdaInvoker, lambda_client
-    from coordinator.planning import plan_multiply
+    from coordinator.planning import QUICK_ROUNDS, plan_multiply
     from coordinator.report import Billing
 
     function = settings.need("worker")
@@ -103,6 +105,7 @@ def _worker(
         worker_memory_mb=limits.memory_mb,
         worker_timeout=limits.timeout,
         prices=limits.prices,
+        rounds=QUICK_ROUNDS,
     )
     billing = Billing(
         worker_memory_mb=limits.memory_mb,
@@ -129,6 +132,9 @@ def _result(outcome: Outcome) -> Result:
         cost=outcome.cost["total"] if outcome.cost else None,
         bill=outcome.cost,
         message=outcome.message,
+        method=outcome.method,
+        rounding=outcome.rounding,
+        verification=outcome.verification,
     )
 
 

@@ -33,6 +33,7 @@ def run_deployed(
     *,
     until: str,
     deadline: float | None,
+    estimator: str,
     listeners: Listeners,
 ) -> Result:
     """Upload x and have the deployed coordinator run the product; read the value by its key."""
@@ -50,6 +51,7 @@ def run_deployed(
         "x": x_key(run),
         "until": until,
         "deadline": deadline,
+        "estimator": estimator,
         "run": run,
     }
     return _await_deployed(bucket, client, function, run, event, listeners)
@@ -107,6 +109,9 @@ def _await_deployed(
         cost=answer["cost"]["total"] if answer["cost"] else None,
         bill=answer["cost"],
         message=answer["message"],
+        method=answer["method"],
+        rounding=answer["rounding"],
+        verification=answer["verification"],
     )
 
 
@@ -135,4 +140,5 @@ def _interrupted(bucket: Bucket, run: str) -> Result:
         cost=None,
         bill=None,
         message=status.message,
+        method=status.method,
     )

@@ -45,7 +45,9 @@ class Result:
 
     value : (n,) for x of shape (d,), else (n, k); None when no answer came. error, error_upper :
     predicted relative error, rms and 95 %; None when there is no estimate. exact : decoded;
-    verified : the left-over equations of the code agree. met : what was asked (``until``) is met.
+    verified : the left-over equations of the code agree, `verification` in words. method : the
+    decoder, or the estimator; rounding : predicted relative rms error of an exact value, whose
+    ``error`` is 0. met : what was asked (``until``) is met.
     seconds : since the run began; cost : dollars in all; bill : the lines of the cost, as
     `coordinator.cost.Cost.to_json` has them.
     """
@@ -64,6 +66,9 @@ class Result:
     cost: float | None
     bill: dict[str, Any] | None = field(repr=False)
     message: str
+    method: str = ""
+    rounding: float | None = None
+    verification: str = ""
 
     def to_json(self, *, value_path: str | None) -> dict[str, Any]:
         """The fields of ``multiply --json``."""
@@ -73,6 +78,8 @@ class Result:
             "met": self.met,
             "exact": self.exact,
             "verified": self.verified,
+            "method": self.method,
+            "rounding": self.rounding,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "error": self.error,
@@ -86,9 +93,11 @@ class Result:
     def __str__(self) -> str:
         text = f"{self.state} after {self.seconds:.2f} s, {self.arrivals} of {self.workers} answers"
         if self.exact:
-            text += ", checked against the left-over equations" if self.verified else ""
+            checked = "checked against the left-over equations"
+            text += f", {checked if self.verified else self.verification}"
         elif self.error is not None:
             text += f", relative error about {self.error:.1%} (95 %: {_percent(self.error_upper)})"
+            text += f" by {self.method}" if self.method else ""
         return f"{text}, run {self.run}"
 
 

@@ -14,7 +14,7 @@ __all__ = ["Cancel", "Request", "RequestRefused", "Resume", "Start", "parse_requ
 
 VERSION = 1
 _FIELDS = {
-    "start": {"version", "matrix", "x", "until", "deadline", "run"},
+    "start": {"version", "matrix", "x", "until", "deadline", "run", "estimator"},
     "resume": {"version", "resume"},
     "cancel": {"version", "cancel"},
 }
@@ -33,6 +33,7 @@ class Start:
     until: str
     deadline: float | None
     run: str | None
+    estimator: str = "best"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ Request = Start | Resume | Cancel
 def parse_request(event: Mapping[str, Any]) -> Request:
     """Read and check an event; raises `RequestRefused`.
 
-    {version: 1, matrix, x, until?, deadline?, run?}, {version: 1, resume: run} or
+    {version: 1, matrix, x, until?, deadline?, run?, estimator?}, {version: 1, resume: run} or
     {version: 1, cancel: run}; x is a key below inputs/, or runs/<run>/x.npy with that run. A field
     that is not known is refused: it would be a wish that nobody reads.
     """
@@ -80,4 +81,5 @@ def parse_request(event: Mapping[str, Any]) -> Request:
         raise fields.fail("x", f"a key below {keys.INPUTS}, or runs/<run>/x.npy of the run given")
     until = fields.text("until") if "until" in event else "exact"
     deadline = fields.number_or_none("deadline") if "deadline" in event else None
-    return Start(matrix, x, until, deadline, run)
+    estimator = fields.text("estimator") if "estimator" in event else "best"
+    return Start(matrix, x, until, deadline, run, estimator)

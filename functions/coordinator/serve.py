@@ -20,7 +20,7 @@ from blockstore.manifest import Manifest, load_manifest
 from blockstore.runs import RunStore
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
-from coordinator.planning import plan_multiply
+from coordinator.planning import QUICK_ROUNDS, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
 from coordinator.report import Billing
@@ -74,6 +74,7 @@ def serve(
         invoker=invoker,
         until=request.until,
         deadline=request.deadline,
+        estimator=request.estimator,
         run=request.run,
         billing=_plan(manifest, x.shape, x.dtype.str, billing),
         time_left=time_left,
@@ -92,5 +93,6 @@ def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: B
         on="lambda",
         coordinator_memory_mb=billing.coordinator_memory_mb,
         prices=billing.prices,
+        rounds=QUICK_ROUNDS,
     )
     return replace(billing, planned=plan.to_json())

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarlambda.cli.options import json_option, stack_option
+from polarlambda.cli.options import (
+    code_option,
+    code_options_option,
+    json_option,
+    stack_option,
+    workers_option,
+)
 from polarlambda.cli.output import to_json
 from polarlambda.cli.progress import make_progress
 
@@ -18,11 +24,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("matrix")
 @click.argument("name")
-@click.option("--workers", type=int, metavar="N", help="Coded blocks.")
+@workers_option
 @click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
-@click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the code's signs.")
+@code_option
+@code_options_option
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the code's random parts.")
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
 )
@@ -36,6 +43,7 @@ def encode(
     data_blocks: int | None,
     redundancy: float | None,
     code: str,
+    code_options: tuple[str, ...],
     seed: int,
     memory: str,
     replace: bool,
@@ -44,8 +52,10 @@ def encode(
 ) -> None:
     """Encode MATRIX (an .npy file, or s3:// URL of one) under NAME.
 
-    Workers and redundancy that are not given are chosen by the expected time of a product.
+    Workers and redundancy that are not given are chosen by the expected time of a product, the
+    code by what was measured (docs/codes.md).
     """
+    from polarlambda.code_options import parse_options
     from polarlambda.encoding import encode
     from polarlambda.matrices import describe
     from polarlambda.sizes import format_size
@@ -69,6 +79,7 @@ def encode(
             data_blocks=data_blocks,
             redundancy=redundancy,
             code=code,
+            code_options=parse_options(code_options),
             seed=seed,
             memory=memory,
             replace=replace,
@@ -83,5 +94,5 @@ def encode(
     click.echo(
         f"encoded {name}: {manifest.rows} x {manifest.columns} {shown['source_dtype']} in "
         f"{shown['objects']} objects, {format_size(shown['stored_bytes'])} of {shown['dtype']} "
-        f"({manifest.workers} workers, {manifest.data_blocks} data blocks)"
+        f"({shown['code']} code, {manifest.workers} workers, {manifest.data_blocks} data blocks)"
     )

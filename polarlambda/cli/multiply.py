@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     help="When it is good enough: exact, error=0.1 (relative) or seconds=5.",
 )
 @click.option("--deadline", type=float, metavar="SECONDS", help="When to give up.")
+@click.option(
+    "--estimator",
+    default="best",
+    show_default=True,
+    metavar="NAME",
+    help="best, paper (unbiased), shrinkage or least-squares.",
+)
 @on_option
 @json_option
 @stack_option
@@ -39,6 +46,7 @@ def multiply(
     output: Path | None,
     until: str,
     deadline: float | None,
+    estimator: str,
     on: Literal["local", "lambda"],
     as_json: bool,
     stack: str | None,
@@ -56,6 +64,7 @@ def multiply(
             x,
             until=until,
             deadline=deadline,
+            estimator=estimator,
             on=on,
             on_arrival=show.arrival,
             on_event=show.event,

@@ -27,3 +27,20 @@ on_option = click.option(
     show_default=True,
     help="Where the coordinator runs: in this process, or as the deployed function.",
 )
+workers_option = click.option(
+    "--workers", type=int, metavar="N", help="Coded blocks, of a number that the code can have."
+)
+code_option = click.option(
+    "--code",
+    default="auto",
+    show_default=True,
+    metavar="CODE",
+    help="Code family (docs/codes.md); auto: the one measured best for the matrix's dtype and N.",
+)
+code_options_option = click.option(
+    "--option",
+    "code_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the code, such as rounds=1 or basis=chebyshev; may be repeated.",
+)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarlambda.cli.options import json_option, stack_option
+from polarlambda.cli.options import (
+    code_option,
+    code_options_option,
+    json_option,
+    stack_option,
+    workers_option,
+)
 from polarlambda.cli.output import to_json
 from polarlambda.errors import BadInput
 
@@ -21,10 +27,11 @@ if TYPE_CHECKING:
 @click.argument("x", required=False, metavar="[X.npy]")
 @click.option("--shape", metavar="NxD", help="Rows and columns of a matrix not yet at hand.")
 @click.option("--dtype", metavar="DTYPE", help="Its dtype, such as uint8 or float32.")
-@click.option("--workers", type=int, metavar="N", help="Coded blocks.")
+@workers_option
 @click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
-@click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")
+@code_option
+@code_options_option
 @click.option("--memory", default="1GB", show_default=True, help="Memory of the encoder.")
 @click.option("--columns", type=int, default=1, show_default=True, help="Columns of x.")
 @click.option("--x-dtype", default="float64", show_default=True, help="Dtype of x.")
@@ -45,6 +52,7 @@ def plan(
     on: str,
     as_json: bool,
     stack: str | None,
+    code_options: tuple[str, ...],
     **encoding_options: Any,
 ) -> None:
     """Plan a product: sizes, memory, requests, dollars, arrivals and time.
@@ -52,6 +60,7 @@ def plan(
     For an encoded matrix give its NAME, and X.npy if it is at hand. Before encoding, give
     MATRIX.npy, or --shape and --dtype. Nothing is written or invoked.
     """
+    from polarlambda.code_options import parse_options
     from polarlambda.planning import plan_encoded, plan_matrix
 
     both: dict[str, Any] = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
@@ -68,6 +77,7 @@ def plan(
             dtype=dtype,
             x_columns=columns,
             x_dtype=x_dtype,
+            code_options=parse_options(code_options),
             **encoding_options,
             **both,
         )

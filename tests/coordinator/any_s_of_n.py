@@ -14,6 +14,9 @@ class AnySOfN:
     def decodable(self, S: Iterable[int]) -> bool:
         return len(set(S)) >= self.data_blocks
 
+    def estimate_error(self, S: Iterable[int]) -> float:
+        return self.predicted_error(len(set(S)))
+
     def predicted_error(self, m: int) -> float:
         if m == 0:
             return float("inf")

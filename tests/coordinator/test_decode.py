@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from blockstore.answers import AnswerMetadata
 from coordinator import answers as module
+from coordinator import estimate as estimates
 from coordinator.answers import Answers
 from coordinator.decode import decode
-from coordinator.estimate import estimate
-from polarcodes import NotDecodable
+from coordinator.estimate import check_estimator, estimate
+from coordinator.inputs import InputRefused
+from polarcodes import NotDecodable, make_code
+from polarcodes.estimators import choose_estimator
 from tests.coordinator.fake_platform import ENCODING, Platform
 
 PLATFORM = Platform(rows=200, k=3)
@@ -68,7 +71,45 @@ def test_the_estimate_has_the_products_shape_and_its_error_is_that_of_the_set(mo
     assert whole.value.shape == (200, 3) and whole.value.dtype == "f4"
     np.testing.assert_allclose(whole.value, parts.value, rtol=1e-5, atol=1e-5)
     assert (whole.error, whole.error_upper) == (parts.error, parts.error_upper)
-    assert whole.error == pytest.approx(PLATFORM.code.predicted_error(12))
+    name, error = choose_estimator(PLATFORM.code, range(12))
+    assert (whole.method, whole.error) == (name, pytest.approx(error))
+    assert whole.error < PLATFORM.code.predicted_error(12)
     assert whole.absolute == pytest.approx(parts.absolute)
     true = np.linalg.norm(whole.value - PLATFORM.product) / np.linalg.norm(PLATFORM.product)
     assert true < whole.error_upper
+
+
+def test_the_papers_estimator_can_be_asked_for():
+    paper = estimate(PLATFORM.code, arrived(range(12)), range(12), "paper")
+    assert paper.method == "sketch"
+    assert paper.error == pytest.approx(PLATFORM.code.predicted_error(12))
+
+
+def test_large_answers_get_the_estimate_that_costs_little(monkeypatch):
+    assert estimate(PLATFORM.code, arrived(range(6)), range(6)).method == "least-squares"
+    monkeypatch.setattr(estimates, "MOST_BYTES", 0)
+    assert estimate(PLATFORM.code, arrived(range(6)), range(6)).method == "shrinkage"
+
+
+@pytest.mark.parametrize("name", ["median", "", "sketch"])
+def test_an_estimator_that_there_is_not_is_refused(name):
+    with pytest.raises(InputRefused, match="estimator must be one of best, paper, shrinkage"):
+        check_estimator(PLATFORM.code, name)
+
+
+def test_codes_with_one_estimator_refuse_another_one():
+    code = make_code("mds", workers=6, data_blocks=4)
+    assert check_estimator(code, "best") == "best"
+    with pytest.raises(InputRefused, match="'mds' has one estimator"):
+        check_estimator(code, "paper")
+
+
+def test_the_rounding_error_predicted_for_the_answers_is_that_of_the_product():
+    ratios = []
+    for count in (13, 14, 16):
+        found = decode(PLATFORM.code, arrived(range(16)), range(16 - count, 16))
+        exact = PLATFORM.product
+        true = np.linalg.norm(found.value - exact) / np.linalg.norm(exact)
+        assert found.how.startswith(f"{found.method} decoder, predicted rounding error")
+        ratios.append(true / found.error)
+    assert min(ratios) > 0.02 and max(ratios) < 3

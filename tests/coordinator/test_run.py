@@ -186,7 +186,11 @@ def test_a_wrong_answer_contradicts_the_left_over_equations_and_nothing_exact_is
 
 def test_without_left_over_equations_the_result_is_exact_but_not_verified():
     outcome = start(Platform(code_name="uncoded", workers=11))
-    assert outcome.exact and not outcome.verified and "not checked" in outcome.verification
+    assert (
+        outcome.exact
+        and not outcome.verified
+        and "not verified: 11 answers" in outcome.verification
+    )
 
 
 @pytest.mark.parametrize("workers,data_blocks", [(12, 8), (13, 9), (50, 37)])
