@@ -190,10 +190,11 @@ def run(stage: Stage, name: str, problem: Problem, say: Say) -> Story:
 def clean_up() -> None:
     """Delete both matrices and their runs from the bucket."""
     from polarlambda.matrices import delete_matrix, list_matrices
-    from polarlambda.runs import delete_run, list_runs
+    from polarlambda.runs import cancel_run, delete_run, list_runs
 
     for spec, _ in list_runs():
         if spec.matrix in (CODED, UNCODED):
+            cancel_run(spec.run)  # one that did not end
             delete_run(spec.run)
     for manifest in list_matrices():
         if manifest.name in (CODED, UNCODED):
