@@ -68,25 +68,29 @@ class Completion:
 
 
 def completion(
-    schedule: Schedule, task_seconds: NDArray[np.float64], *, enough: int | None = None
+    schedule: Schedule,
+    task_seconds: NDArray[np.float64],
+    *,
+    wait: NDArray[np.float64] | None = None,
+    enough: int | None = None,
 ) -> Completion:
     """Replay rounds of a schedule: ``task_seconds`` (rounds, K), the time of one task.
 
-    inf stands for a worker that never answers. ``enough`` ends a round early, at that many
+    ``wait`` (rounds, K) is what a worker loses before its first task, none by default; inf in
+    either stands for a worker that never answers. ``enough`` ends a round early, at that many
     recovered tasks. Raises :class:`~polarcodes.errors.InvalidCode`. Cost: for each message of a
     round O(M^2).
     """
-    seconds = np.asarray(task_seconds, dtype=np.float64)
-    if seconds.ndim != 2 or seconds.shape[1] != schedule.workers or not (seconds >= 0).all():
-        raise InvalidCode(
-            f"task_seconds must be (rounds, {schedule.workers}) numbers >= 0, got shape "
-            f"{seconds.shape}"
-        )
+    seconds = _times("task_seconds", task_seconds, schedule.workers)
+    arrival = schedule.message_times(seconds)
+    if wait is not None:
+        arrival = arrival + _times("wait", wait, schedule.workers)[:, :, None]
+    arrival = arrival.reshape(len(seconds), schedule.workers * schedule.messages_per_worker)
     M = schedule.tasks
     target = M if enough is None else integer("enough", enough, 1, M)
     size = max(1, _BATCH_VALUES // M**2)
     parts = [
-        _batch(schedule, seconds[start : start + size], target)
+        _batch(schedule, arrival[start : start + size], target)
         for start in range(0, len(seconds), size)
     ]
     times = np.concatenate([part[0] for part in parts] or [np.zeros((0, M + 1))])
@@ -94,11 +98,19 @@ def completion(
     return Completion(times, counts, schedule.message_volume)
 
 
+def _times(name: str, given: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
+    times = np.asarray(given, dtype=np.float64)
+    if times.ndim != 2 or times.shape[1] != workers or not (times >= 0).all():
+        raise InvalidCode(
+            f"{name} must be (rounds, {workers}) numbers >= 0, got shape {times.shape}"
+        )
+    return times
+
+
 def _batch(
-    schedule: Schedule, task_seconds: NDArray[np.float64], enough: int
+    schedule: Schedule, arrival: NDArray[np.float64], enough: int
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    rounds, M = len(task_seconds), schedule.tasks
-    arrival = schedule.message_times(task_seconds).reshape(rounds, -1)
+    rounds, M = len(arrival), schedule.tasks
     order = np.argsort(arrival, axis=1, kind="stable")
     arrival = np.take_along_axis(arrival, order, axis=1)
     times = np.full((rounds, M + 1), np.inf)

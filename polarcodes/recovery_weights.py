@@ -69,6 +69,8 @@ class RecoveryWeights:
             )
         narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
         out = np.empty((len(self.matrix), values.shape[1]), np.float32 if narrow else np.float64)
+        if not len(self.matrix):
+            return out
         used = self.matrix != 0
         direct = used.sum(axis=1) == 1
         source = used[direct].argmax(axis=1)

@@ -1,9 +1,11 @@
 """Search for a schedule that minimises the mean time at a tolerance, for given delays.
 
-Searched are the circulant schedules (worker k's codewords are worker 1's, shifted by k) with
-coefficients +1 and -1, of any degrees. Circulant on purpose: without that, the fastest schedule at
-a tolerance codes over the tasks it needs and never computes the others, which would skew every
-gradient. Signs, because sums with plain ones are more often dependent; and integers stay exact.
+Searched are the circulant schedules (worker k's codewords are worker 1's, shifted by k) whose first
+row is uncoded and whose others have coefficients +1 and -1, of any degrees. Circulant on purpose:
+without that, the fastest schedule at a tolerance codes over the tasks it needs and never computes
+the others, which would skew every gradient. An uncoded first row, so that early results are useful
+as they are; without it the mean time in the paper's setting is 1 % less at best. Signs, because
+sums with plain ones are more often dependent; integers stay exact.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def search_schedule(
     *,
     tolerance: float = 0.0,
     seed: int = 0,
-    candidates: int = 400,
+    candidates: int = 1000,
     rounds: int = 300,
     held_out: int = 1000,
     held_out_draw: Draw | None = None,
@@ -81,10 +83,12 @@ def search_schedule(
     The same arguments give the same schedule. Raises :class:`~polarcodes.errors.InvalidCode`.
     """
     K, r = schedule_checks.workers_and_load(workers, load)
+    if r == 1:
+        raise InvalidCode(
+            "load must be at least 2, got 1: the first row is uncoded, no other is left"
+        )
     needed = schedule_checks.needed(K, tolerance)
     highest = K if max_degree is None else integer("max_degree", max_degree, 1, K)
-    if highest == 1 and r == 1:
-        raise InvalidCode("load must be at least 2 to search with max_degree=1, got 1")
     for name, value in (("candidates", candidates), ("rounds", rounds), ("held_out", held_out)):
         integer(name, value, 2, None)
     rng = np.random.default_rng([integer("seed", seed, 0, None), 0])
@@ -162,9 +166,8 @@ def _valid(K: int, bases: Bases) -> bool:
 def _start(rng: np.random.Generator, K: int, r: int, highest: int) -> Bases:
     """Random bases: the first row uncoded, the others of degrees spread evenly in ratio."""
     while True:
-        degrees = [1, *(int(highest ** rng.random()) for _ in range(r - 1))]
-        bases = [_random_base(rng, K, degree) for degree in degrees]
-        bases[0] = {0: 1}
+        degrees = (int(highest ** rng.random()) for _ in range(r - 1))
+        bases = [{0: 1}, *(_random_base(rng, K, degree) for degree in degrees)]
         if _valid(K, bases):
             return bases
 
@@ -175,12 +178,12 @@ def _random_base(rng: np.random.Generator, K: int, degree: int) -> dict[int, int
 
 
 def _signs(rng: np.random.Generator, count: int) -> NDArray[np.intp]:
-    return np.where(rng.random(count) < 0.5, -1, 1)
+    return np.where(rng.random(count) < 0.5, np.intp(-1), np.intp(1))
 
 
 def _changed(rng: np.random.Generator, K: int, bases: Bases, highest: int) -> Bases:
-    """One row changed: a task more or less, another instead, a sign, or drawn anew."""
-    row = int(rng.integers(len(bases)))
+    """One coded row changed: a task more or less, another instead, a sign, or drawn anew."""
+    row = int(rng.integers(1, len(bases)))
     base = dict(bases[row])
     kind = rng.integers(5)
     inside = list(base)

@@ -1,6 +1,6 @@
 """Search schedules for the paper's delays and print the table of polarcodes/searched.py.
 
-    python scripts/search_schedules.py [K r TOLERANCE] [--candidates 600] [--max-degree D]
+    python scripts/search_schedules.py [K r TOLERANCE] [--candidates 1000] [--max-degree D]
 
 Without K, r and a tolerance, all entries of the table are searched again; the same seed finds the
 same ones. Only entries that beat CPGC, RCSC, UC-MMC and MCC on rounds they were not searched on
@@ -26,7 +26,7 @@ def main() -> int:
     """Print one entry per search, ready to be pasted, with what it was compared with."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("entry", nargs="*", type=float, metavar="K r TOLERANCE")
-    parser.add_argument("--candidates", type=int, default=600)
+    parser.add_argument("--candidates", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--max-degree", type=int)
     options = parser.parse_args()
