@@ -7,7 +7,8 @@ In the paper's setting (arXiv 1811.09271: a worker's j-th task ends at j (0.01 +
 this is its Figure 1 again, beside the published times; `--picture FILE.png` draws it. On measured
 delays a worker's time per task is a measured one, in units of the profile's median; `searched` is
 the shipped schedule, found for the paper's delays, and `searched here` one that was searched on
-every second round of the same profiles and meets the other rounds only.
+every second round of the same profiles and meets the other rounds only. `bound` is the moment at
+which enough results are there at all, useful or not: no schedule is faster.
 
     python -m benchmarks.partial_gradients [--data FOLDER] [--picture FILE.png] [--small]
 
@@ -18,6 +19,7 @@ tolerances 0 and 0.05 in the paper's setting.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +77,19 @@ def numbers(
             rows.append([float(quantity(tolerance).mean()) for quantity in quantities])
         columns = zip(("time", "volume", "messages"), zip(*rows, strict=True), strict=True)
         found[name] = {quantity: list(values) for quantity, values in columns}
-    return found
+    return found | {"bound": bound(seconds, wait)}
+
+
+def bound(seconds: replay.Times, wait: replay.Times) -> dict[str, list[float]]:
+    """What no schedule can beat: q tasks take at least q results, useful ones all."""
+    results = wait[:, :, None] + seconds[:, :, None] * np.arange(1, LOAD + 1)
+    moments = np.sort(results.reshape(len(seconds), -1), axis=1).mean(axis=0)
+    counts = [math.ceil((1 - tolerance) * K - 1e-9) for tolerance in TOLERANCES]
+    return {
+        "time": [float(moments[count - 1]) for count in counts],
+        "volume": [count / K for count in counts],
+        "messages": [float(count) for count in counts],
+    }
 
 
 def papers_setting(small: bool) -> Numbers:

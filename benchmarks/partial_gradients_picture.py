@@ -11,8 +11,17 @@ COLOURS = {
     "uc-mmc": "#d1495b",
     "mcc": "#777777",
     "searched": "#111111",
+    "bound": "#e0a030",
 }
-LABELS = {"cpgc": "CPGC", "rcsc": "RCSC", "uc-mmc": "UC-MMC", "mcc": "MCC", "searched": "searched"}
+LABELS = {
+    "cpgc": "CPGC",
+    "rcsc": "RCSC",
+    "uc-mmc": "UC-MMC",
+    "mcc": "MCC",
+    "searched": "searched",
+    "bound": "no schedule is below",
+}
+STYLES = {"searched": "--", "bound": ":"}
 
 
 def draw(
@@ -32,11 +41,10 @@ def draw(
     panels = zip(axes, (("time", "mean time (s)"), ("volume", "gradients sent")), strict=True)
     for axis, (quantity, label) in panels:
         for name, colour in COLOURS.items():
-            style = "--" if name == "searched" else "-"
             axis.plot(
                 percent,
                 found[name][quantity],
-                style,
+                STYLES.get(name, "-"),
                 marker="o",
                 ms=3.5,
                 color=colour,
@@ -51,7 +59,7 @@ def draw(
     axes[0].set_title("How long an iteration takes")
     axes[1].set_title("How much the workers send by then")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
     figure.suptitle("20 workers, 20 tasks, 3 for each worker; delays of arXiv 1811.09271", size=11)
     figure.savefig(path, dpi=110)
     plt.close(figure)

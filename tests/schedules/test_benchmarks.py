@@ -24,9 +24,13 @@ def test_partial_gradients_and_its_picture(results, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "measured delays skipped: give --data FOLDER or POLARLAMBDA_DELAYS" in printed
     stored = json.loads((results / "partial_gradients.json").read_text())
-    assert set(stored["paper"]) == {*partial_gradients.NAMES, "searched"}
+    assert set(stored["paper"]) == {*partial_gradients.NAMES, "searched", "bound"}
     for by_quantity in stored["paper"].values():
         assert all(len(values) == 6 for values in by_quantity.values())
+        for moment, least in zip(
+            by_quantity["time"], stored["paper"]["bound"]["time"], strict=True
+        ):
+            assert moment >= least
     assert "searched / cpgc at 0.05" in printed
 
 
