@@ -46,3 +46,5 @@ def s3_client(*, pool: int = 32, attempts: int = 5, region: str | None = None) -
         if "rofile" in str(exc) or "redential" in str(exc):
             raise CredentialsMissing(f"AWS credentials cannot be loaded: {exc}") from exc
         raise StoreUnavailable(f"an S3 client cannot be made: {exc}") from exc
+    except ValueError as exc:  # botocore's word for an endpoint that is no URL
+        raise StoreUnavailable(f"{exc}: AWS_ENDPOINT_URL_S3 must be a URL or not be set") from exc

@@ -45,7 +45,7 @@ class Fields:
         value = self._get(name)
         if type(value) is not int or value < low or (high is not None and value > high):
             raise self.fail(
-                name, f"an int of at least {low}" + (f", at most {high}" if high else "")
+                name, f"an int of at least {low}" + ("" if high is None else f", at most {high}")
             )
         return value
 

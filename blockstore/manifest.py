@@ -145,9 +145,15 @@ def load_manifest(bucket: Bucket, name: str) -> Manifest:
             f"there is no matrix {name!r} in s3://{bucket.name}: "
             "`polarlambda matrices list` shows those there are"
         ) from exc
-    manifest = Manifest.from_json(body)
-    if manifest.name != name:
-        raise ManifestError(f"manifest of {name!r} says that it describes {manifest.name!r}")
+    try:
+        manifest = Manifest.from_json(body)
+        if manifest.name != name:
+            raise ManifestError(f"manifest: it describes another matrix, {manifest.name!r}")
+    except ManifestError as exc:
+        raise ManifestError(
+            f"matrix {name!r} in s3://{bucket.name} cannot be used: {exc}; "
+            "delete it (`polarlambda matrices delete`) and encode it again"
+        ) from exc
     return manifest
 
 

@@ -34,11 +34,29 @@ class RunStore:
         try:
             body = self.bucket.get(keys.run_key(self.run))
         except ObjectMissing as exc:
-            raise ObjectMissing(
-                f"there is no run {self.run} in s3://{self.bucket.name}: "
-                "`polarlambda runs list` shows those there are"
-            ) from exc
+            raise self._missing() from exc
         return RunSpec.from_json(documents.parse(body, "run.json", RunRecordError))
+
+    def load_record(self) -> tuple[Mapping[str, Any], str]:
+        """run.json as it is and its ETag, for a conditional write; raises like `load_spec`.
+
+        Raises `ObjectChanged` if it is replaced between the two requests that this takes.
+        """
+        key = keys.run_key(self.run)
+        info = self.bucket.head(key)
+        if info is None:
+            raise self._missing()
+        body = self.bucket.get(key, if_match=info.etag)
+        record = documents.parse(body, "run.json", RunRecordError)
+        if not isinstance(record, dict):
+            raise RunRecordError("run.json: must be a JSON object")
+        return record, info.etag
+
+    def _missing(self) -> ObjectMissing:
+        return ObjectMissing(
+            f"there is no run {self.run} in s3://{self.bucket.name}: "
+            "`polarlambda runs list` shows those there are"
+        )
 
     def save_x(self, x: NDArray[Any]) -> None:
         """Write the vector or matrix to multiply by."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ CHUNK_BYTES = 16 << 20  # of float64 answers that are gathered at a time
 class Answers:
     """Answers y_i by worker, each a flat array of L = block rows times k entries.
 
+    epsilon: relative rounding of an answer. Blocks coded in float32 were rounded when they were
+    encoded, whatever x they are multiplied by; integer blocks were not.
+
     The arrays are views of the bodies that came from the store: nothing is copied until a chunk of
     columns is gathered for the estimate or the decoder.
     """
@@ -28,7 +31,10 @@ class Answers:
     def __init__(self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str) -> None:
         self.block_shape = (manifest.block_rows, *x_shape[1:])
         self.dtype = compute_dtype(manifest.dtype, x_dtype)
-        self.length = prod(self.block_shape)
+        coded = np.dtype(manifest.dtype)
+        kinds = [self.dtype, coded] if coded.kind == "f" else [self.dtype]
+        self.epsilon = max(float(np.finfo(kind).eps) for kind in kinds)
+        self.length = math.prod(self.block_shape)
         self.result_shape = (manifest.rows, *x_shape[1:])
         self.data_blocks = manifest.data_blocks
         self.metadata: dict[int, AnswerMetadata] = {}
@@ -69,5 +75,5 @@ class Answers:
 
     def scale(self, workers: Sequence[int]) -> float:
         """rms of the workers' ||row|| ||x||, the size of what was added up in their products."""
-        squares = [self.metadata[w].scale ** 2 for w in workers]
-        return float(np.sqrt(np.mean(squares))) if squares else 0.0
+        scales = [self.metadata[w].scale for w in workers]
+        return math.hypot(*scales) / math.sqrt(len(scales)) if scales else 0.0

@@ -24,7 +24,8 @@ __all__ = ["RunContext"]
 class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
-    arrived_at: time of arrival by worker, on the run's clock; phases: seconds by name.
+    arrived_at: time of arrival by worker, on the run's clock; phases: seconds by name; opened: when
+    this coordinator began its part.
     """
 
     manifest: Manifest
@@ -40,6 +41,10 @@ class RunContext:
     estimate: ProductEstimate | None = None
     decoding: Decoding | None = None
     result_key: str | None = None
+    opened: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.opened = self.clock.now()
 
     @property
     def elapsed(self) -> float:

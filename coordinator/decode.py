@@ -15,6 +15,7 @@ from polarcodes import ErasureCode
 __all__ = ["Decoding", "decode"]
 
 ROUNDING = 1000.0  # growth of rounding errors in decoding that is no contradiction (N = 4096)
+ORDINARY = 40  # powers of two around 1 within which float32 can be squared and summed
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,15 @@ def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Deco
     A function of the set and its answers alone: the same bytes in any order, at any time. What m
     answers leave over of s unknown blocks are m - s equations per column; every chunk is checked by
     re-encoding. Where the product cancels (A x much smaller than |A| |x|), rounding in the workers'
-    own sums is no contradiction: it is allowed for by the scale that they report.
+    own sums is no contradiction: it is allowed for by the scale that they report. Nor is rounding
+    in the encoder (blocks in float32, x and answers in float64).
 
     Raises `polarcodes.NotDecodable` if the set does not determine the product.
     """
     workers = tuple(sorted(decisive))
     plan = code.plan(workers)
     product = answers.empty_product()
-    rounding = ROUNDING * float(np.finfo(answers.dtype).eps) * answers.scale(workers)
+    rounding = ROUNDING * answers.epsilon * answers.scale(workers)
     worst, suspect, equations = 0.0, None, len(workers) - code.data_blocks
     for first, last in answers.chunks(workers):
         Y = answers.gather(workers, first, last)
@@ -53,11 +55,15 @@ def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Deco
             product[:, first:last] = X
         if equations <= 0:
             continue
+        power = _power(Y)
+        if power:
+            Y, X = np.ldexp(Y, -power), np.ldexp(X, -power)
         residual = code.residual(workers, Y, X)
         size = float(np.sqrt(np.mean(np.square(Y, dtype=np.float64))))
-        allowed = max(residual.tolerance, rounding / size if size else np.inf)
+        scaled = float(np.ldexp(rounding, -power))
+        allowed = max(residual.tolerance, scaled / size if size else np.inf)
         worst = max(worst, residual.relative)
-        if residual.worst > allowed and suspect is None:
+        if not residual.worst <= allowed and suspect is None:
             suspect = residual.worst_worker
     value = answers.trim(product)
     if equations <= 0:
@@ -72,3 +78,10 @@ def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Deco
         "again, or start a new run"
     )
     return Decoding(value, False, text, text)
+
+
+def _power(Y: NDArray[Any]) -> int:
+    """The power of two by which answers are divided before they are squared; 0 for ordinary ones,
+    whose squares neither overflow nor vanish."""
+    power = int(np.frexp(max(float(Y.max(initial=0.0)), -float(Y.min(initial=0.0))))[1])
+    return power if abs(power) > ORDINARY else 0

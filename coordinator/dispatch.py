@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from blockstore.tasks import WorkerTask
 from coordinator import events
 from coordinator.context import RunContext
-from coordinator.journal import Dispatch
+from coordinator.journal import Dispatch, update
 from coordinator.ports import Invoker
 from coordinator.signals import Failed, Invoked, Signal
 
@@ -37,8 +37,7 @@ class Dispatcher:
         again = bool(context.journal.dispatches)
         dispatch = Dispatch(attempt, workers, context.clock.now())
         self._open[attempt] = _Sending(dispatch, set(workers), set())
-        context.journal = context.journal.dispatching(dispatch)
-        context.journal.save(context.store)
+        context.journal = update(context.store, lambda now: now.dispatching(dispatch))
         spec = context.journal.spec
         self._invoker.submit(
             [
@@ -99,6 +98,7 @@ class Dispatcher:
         context.spend("dispatch", now - began)
         accepted = tuple(sorted(sending.accepted))
         done = Dispatch(attempt, accepted, now, complete=True)
-        context.journal = context.journal.dispatching(done)
         if context.journal.spec.decisive is None:
-            context.journal.save(context.store)
+            context.journal = update(context.store, lambda now: now.dispatching(done))
+        else:
+            context.journal = context.journal.dispatching(done)

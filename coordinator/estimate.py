@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,13 +34,13 @@ def estimate(code: ErasureCode, answers: Answers, workers: Sequence[int]) -> Pro
     Memory besides the answers: the estimate itself and one chunk. Cost: O(N log N) per column.
     """
     product = answers.empty_product()
-    squares = error = upper = 0.0
+    absolute = error = upper = 0.0
     method = ""
     for first, last in answers.chunks(workers):
-        part = code.estimate(workers, answers.gather(workers, first, last))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # beyond the dtype: inf, and the exact product may not be
+            part = code.estimate(workers, answers.gather(workers, first, last))
             product[:, first:last] = part.value
-        squares += part.absolute_error**2
+        absolute = math.hypot(absolute, part.absolute_error)
         error, upper = part.relative_error, part.relative_error_upper  # of the set, not the columns
         method = part.method
-    return ProductEstimate(answers.trim(product), error, upper, float(np.sqrt(squares)), method)
+    return ProductEstimate(answers.trim(product), error, upper, absolute, method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -86,12 +87,11 @@ def _check_memory(task: WorkerTask, memory_mb: int, platform: Platform) -> None:
 
 def _most_columns(task: WorkerTask, limit: int) -> int:
     """The largest k with which a worker fits in `limit` bytes, 0 if even one column does not."""
-    low, high = 0, task.x_shape[1] if len(task.x_shape) == 2 else 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = worker_memory(replace(task, x_shape=(task.columns, middle))) <= limit
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return low
+
+    def fits(k: int) -> bool:
+        return worker_memory(replace(task, x_shape=(task.columns, k))) <= limit
+
+    return _largest(task.x_shape[1] if len(task.x_shape) == 2 else 1, fits)
 
 
 def _check_time(
@@ -104,11 +104,29 @@ def _check_time(
     if seconds <= platform.timeout_max:
         raise PlanRefused("worker_timeout", timeout, math.ceil(seconds), reason)
     reason += f", Lambda has at most {platform.timeout_max:g} s"
+
+    def in_time(changed: BlockWork, count: int) -> bool:
+        return task_time(changed, memory_mb, count, platform).seconds <= platform.timeout_max
+
+    def with_rows(rows: int) -> BlockWork:
+        return replace(work, rows=rows, objects=max(1, -(-work.objects * rows // work.rows)))
+
     more = workers
     while more < MOST_WORKERS:
         more *= 2
-        rows = -(-work.rows * workers // more)
-        smaller = replace(work, rows=rows, objects=max(1, -(-work.objects * rows // work.rows)))
-        if task_time(smaller, memory_mb, more, platform).seconds <= platform.timeout_max:
+        if in_time(with_rows(-(-work.rows * workers // more)), more):
             raise PlanRefused("workers", workers, more, reason)
-    raise PlanRefused("columns of x", work.k, None, f"{reason}, with any number of workers")
+    columns = _largest(work.k, lambda k: in_time(replace(work, k=k), workers))
+    if columns:
+        raise PlanRefused("columns of x", work.k, columns, reason)
+    rows = _largest(work.rows, lambda count: in_time(with_rows(count), workers))
+    raise PlanRefused("rows of a block", work.rows, rows or None, reason)
+
+
+def _largest(high: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `high` that fits, 0 if none does; what is smaller fits as well."""
+    low = 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

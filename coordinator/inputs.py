@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.arrays import check_dtype
-from blockstore.errors import ArrayRefused
+from blockstore.errors import ArrayRefused, ManifestError
 from blockstore.manifest import Manifest
 
-__all__ = ["InputRefused", "check_deadline", "check_x"]
+__all__ = ["InputRefused", "MatrixReplaced", "check_deadline", "check_x"]
 
 
 class InputRefused(ValueError):
     """x or another argument of a run is not acceptable: the message says which rule it breaks."""
+
+
+class MatrixReplaced(ManifestError, ValueError):
+    """The matrix was encoded anew since the run began: its answers would not fit together."""
 
 
 def check_x(x: NDArray[Any], manifest: Manifest) -> NDArray[Any]:

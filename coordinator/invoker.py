@@ -77,6 +77,9 @@ def lambda_client(*, pool: int = 32, read_timeout: float = 60, region: str | Non
         return session.create_client("lambda", region_name=region, config=config)
     except NoRegionError:
         return session.create_client("lambda", region_name=DEFAULT_REGION, config=config)
+    except ValueError as exc:  # botocore's word for an endpoint that is no URL
+        text = f"{exc}: AWS_ENDPOINT_URL_LAMBDA must be a URL or not be set"
+        raise InvokeUnavailable(text) from exc
 
 
 class LambdaInvoker:

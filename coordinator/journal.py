@@ -3,22 +3,29 @@
 Every dispatch is written before it begins and once more when all its invocations were accepted. A
 coordinator that died half way leaves it incomplete: those who come after it invoke again, which is
 harmless, rather than wait for workers that were perhaps never invoked.
+
+Two coordinators may be at work on one run, because somebody resumed it too early or twice. Every
+change is therefore made to run.json as it is in the store, under the condition that nobody wrote it
+in between: no other attempt is forgotten, and the first decisive set stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from blockstore import documents, keys
 from blockstore.documents import Fields
-from blockstore.errors import RunRecordError
+from blockstore.errors import ObjectChanged, RunRecordError, StoreUnavailable
 from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 
-__all__ = ["Dispatch", "Journal", "load_journal", "timestamp"]
+__all__ = ["Dispatch", "Journal", "Spent", "load_journal", "timestamp", "update"]
+
+JSON = "application/json"
+UPDATE_ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,39 @@ class Dispatch:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What coordinators that have left the run used: requests, and seconds on Lambda."""
+
+    puts: int = 0
+    gets: int = 0
+    lists: int = 0
+    invokes: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        mine, others = asdict(self), asdict(other)
+        return Spent(**{name: mine[name] + others[name] for name in mine})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Spent:
+        """Read and check; raises `RunRecordError` naming the field."""
+        fields = Fields(data, "run.json: spent", RunRecordError)
+        return cls(
+            puts=fields.integer("puts"),
+            gets=fields.integer("gets"),
+            lists=fields.integer("lists"),
+            invokes=fields.integer("invokes"),
+            seconds=fields.number("seconds"),
+        )
+
+
+@dataclass(frozen=True)
 class Journal:
-    """run.json: what was asked, and the dispatches so far."""
+    """run.json: what was asked, the dispatches so far, and what earlier coordinators used."""
 
     spec: RunSpec
     dispatches: tuple[Dispatch, ...] = ()
+    spent: Spent = field(default_factory=Spent)
 
     @property
     def began(self) -> float:
@@ -61,29 +96,65 @@ class Journal:
         """The journal with a dispatch that begins, or with the one of that attempt completed."""
         others = tuple(d for d in self.dispatches if d.attempt != dispatch.attempt)
         attempt = max(self.spec.attempt, dispatch.attempt)
-        return Journal(replace(self.spec, attempt=attempt), (*others, dispatch))
+        spec = replace(self.spec, attempt=attempt)
+        return replace(self, spec=spec, dispatches=(*others, dispatch))
 
     def deciding(self, decisive: tuple[int, ...]) -> Journal:
-        """The journal with the decisive set."""
+        """The journal with the decisive set, or with the one that was stored before."""
+        if self.spec.decisive is not None:
+            return self
         return replace(self, spec=replace(self.spec, decisive=decisive))
 
-    def save(self, store: RunStore, *, first: bool = False) -> bool:
-        """Write run.json; with `first` only if there is none yet, else False."""
-        record = {**self.spec.to_json(), "dispatches": [asdict(d) for d in self.dispatches]}
-        body = documents.dump(record)
+    def spending(self, spent: Spent) -> Journal:
+        """The journal with what one more coordinator used."""
+        return replace(self, spent=self.spent + spent)
+
+    def create(self, store: RunStore) -> bool:
+        """Write run.json; False if the run has one already."""
         return store.bucket.put(
-            keys.run_key(store.run), body, if_none_match=first, content_type="application/json"
+            keys.run_key(store.run), self._body(), if_none_match=True, content_type=JSON
         )
+
+    def _body(self) -> bytes:
+        dispatches = [asdict(d) for d in self.dispatches]
+        record = {**self.spec.to_json(), "dispatches": dispatches, "spent": asdict(self.spent)}
+        return documents.dump(record)
 
 
 def load_journal(store: RunStore) -> Journal:
     """Read run.json; raises `ObjectMissing` if there is no such run, `RunRecordError`."""
-    spec = store.load_spec()
-    record = documents.parse(store.bucket.get(keys.run_key(store.run)), "run.json", RunRecordError)
+    return _load(store)[0]
+
+
+def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
+    """Apply `change` to run.json and return what is in the store then; nobody's write is lost.
+
+    Raises `ObjectMissing` if the run was deleted, `StoreUnavailable` if others write all the time.
+    """
+    for _ in range(UPDATE_ATTEMPTS):
+        try:
+            journal, etag = _load(store)
+        except ObjectChanged:
+            continue
+        changed = change(journal)
+        if changed == journal or store.bucket.put(
+            keys.run_key(store.run), changed._body(), if_match=etag, content_type=JSON
+        ):
+            return changed
+    raise StoreUnavailable(
+        f"run.json of run {store.run} was changed by others at each of {UPDATE_ATTEMPTS} attempts "
+        "to write it: is the run being resumed again and again?"
+    )
+
+
+def _load(store: RunStore) -> tuple[Journal, str]:
+    record, etag = store.load_record()
     dispatches = record.get("dispatches", [])
     if not isinstance(dispatches, list):
         raise RunRecordError("run.json: dispatches must be a list")
-    return Journal(spec, tuple(Dispatch.from_json(d) for d in dispatches))
+    spent = Spent.from_json(record["spent"]) if "spent" in record else Spent()
+    every = tuple(Dispatch.from_json(d) for d in dispatches)
+    return Journal(RunSpec.from_json(record), every, spent), etag
 
 
 def timestamp(now: float) -> str:

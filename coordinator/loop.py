@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
@@ -11,13 +12,17 @@ from coordinator import events
 from coordinator.collect import Collector, Listing
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
+from coordinator.journal import load_journal
 from coordinator.machine import step
 from coordinator.pace import pause
 from coordinator.performer import Performer
 from coordinator.signals import (
     Arrived,
+    Decided,
+    Decode,
     Failed,
     Finish,
+    PutStop,
     Signal,
     Started,
     StopRequested,
@@ -78,7 +83,7 @@ class RunLoop:
                     clock.sleep(pause(self.state, clock.now(), self._listing_seconds))
                     self._poll()
             except KeyboardInterrupt:
-                self._tell(StopRequested(clock.now(), "stopped"))
+                self._stop()
             if self._performer.finish is not None and self._performer.finish.state == "running":
                 self._dispatcher.hand_over()
         finally:
@@ -88,16 +93,22 @@ class RunLoop:
             raise RuntimeError("the run machine did not end the run")
         return self._performer.finish
 
+    def _stop(self) -> None:
+        try:
+            self._tell(StopRequested(self._context.clock.now(), "stopped"))
+        except KeyboardInterrupt:  # in a hurry: no estimate, but nobody is paid any longer
+            self._performer.do(PutStop(self.state.attempt), self.state)
+            raise
+
     def _begin(self) -> None:
-        context, decisive = self._context, self.state.decisive
-        if context.journal.dispatches:
-            self._take_in(self._collector.look(only=decisive))
-            lost = [w for w in decisive or () if w not in context.answers]
-            if lost:
-                raise DecisiveAnswerLost(
-                    f"run {context.store.run}: the answers of workers {lost} were decided upon and "
-                    "are gone or damaged; start a new run"
-                )
+        context = self._context
+        if context.journal.dispatches and self.state.decisive is None:
+            listing = self._collector.look()
+            past = [
+                r if r.worker in listing.rejected else replace(r, fatal=False)
+                for r in listing.failures
+            ]  # what denied them may have been put right since
+            self._take_in(replace(listing, failures=tuple(past)))
         self._tell(Started(context.clock.now()))
 
     def _poll(self) -> None:
@@ -117,12 +128,31 @@ class RunLoop:
         else:
             self._listing_seconds = listing.seconds
             self._context.spend("collect", clock.now() - began)
-            if listing.stops - self._performer.stops:
-                self._tell(StopRequested(clock.now(), "cancelled"))
             self._take_in(listing)
+            if self.state.phase == "collecting" and listing.stops - self._performer.stops:
+                self._end_with_others()
         if self._time_left is not None and self._time_left() < HANDOVER_SECONDS:
             self._tell(TimeLimitNear(clock.now()))
         self._tell(Tick(clock.now()))
+
+    def _end_with_others(self) -> None:
+        """Somebody else put a stop marker: a coordinator that has decided, or who cancelled."""
+        context = self._context
+        context.journal = load_journal(context.store)
+        decisive, now = context.journal.spec.decisive, context.clock.now()
+        self._tell(Decided(now, decisive) if decisive else StopRequested(now, "cancelled"))
+
+    def _complete(self, decisive: tuple[int, ...]) -> None:
+        """Have the answers of a decisive set that another coordinator stored."""
+        answers = self._context.answers
+        if any(worker not in answers for worker in decisive):
+            self._take_in(self._collector.look(only=decisive))
+        lost = [worker for worker in decisive if worker not in answers]
+        if lost:
+            raise DecisiveAnswerLost(
+                f"run {self._context.store.run}: the answers of workers {lost} were decided upon "
+                "and are gone or damaged; start a new run"
+            )
 
     def _take_in(self, listing: Listing) -> None:
         context, now = self._context, self._context.clock.now()
@@ -172,4 +202,6 @@ class RunLoop:
         while self._queue:
             self.state, actions = step(self.state, self._queue.popleft())
             for action in actions:
+                if isinstance(action, Decode):
+                    self._complete(action.workers)
                 self._queue.extend(self._performer.do(action, self.state))

@@ -2,9 +2,10 @@
 
 No clock, no network, no randomness: the same code runs in the command, in the coordinator
 function, in simulations and in the fault tests. The rules, in the order in which they are checked
-after an arrival and at every tick:
+after an arrival and at every tick; those that time alone brings about only at a tick, which comes
+after a look into the store, so that no answer that is there goes unused:
 
-1. The verified answers are decodable: stop the workers, keep the set, decode.
+1. The verified answers are decodable: keep the set, stop the workers, decode.
 2. `until` is met by the estimate (error=X, seconds=T): end with the estimate.
 3. The deadline has passed: end with the estimate.
 4. Everybody heard from reports the same fatal error: end as failed, without waiting.
@@ -26,6 +27,7 @@ from dataclasses import replace
 from coordinator.signals import (
     Action,
     Arrived,
+    Decided,
     Decode,
     Decoded,
     Failed,
@@ -40,6 +42,7 @@ from coordinator.signals import (
     Started,
     StopRequested,
     StoreDecisive,
+    Tick,
     TimeLimitNear,
 )
 from coordinator.state import State, Task, deadline
@@ -56,6 +59,9 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
     if state.phase == "finished":
         return state, ()
     match signal:
+        case Decided(workers=workers):
+            state = replace(state, phase="decoding", decisive=workers)
+            return state, (PutStop(state.attempt), Decode(workers))
         case Decoded(contradiction=contradiction):
             if contradiction is not None:
                 return _finish(state, "failed", False, contradiction)
@@ -83,12 +89,15 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
         case Published(at=at, seconds=seconds):
             pause = max(PUBLISH_INTERVAL, seconds * (1 / PUBLISH_SHARE - 1))
             state = replace(state, publish_after=at + pause, fresh=False)
-    return _advance(state, signal.at)
+    return _advance(state, signal.at, looked=isinstance(signal, Tick))
 
 
 def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
     if state.decisive is not None:
-        return replace(state, phase="decoding"), (Decode(state.decisive),)
+        return replace(state, phase="decoding"), (
+            PutStop(state.attempt),
+            Decode(state.decisive),
+        )
     state = replace(state, phase="collecting")
     idle = [w for w, task in enumerate(state.tasks) if task.status == "idle"]
     if not idle or state.code.decodable(state.arrived):
@@ -98,24 +107,24 @@ def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
     return state, (*first, *then)
 
 
-def _advance(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
+def _advance(state: State, at: float, *, looked: bool = False) -> tuple[State, tuple[Action, ...]]:
     if state.phase != "collecting":
         return state, ()
     arrived = state.arrived
     if len(arrived) >= state.code.data_blocks and state.code.decodable(arrived):
-        state = replace(state, phase="decoding", decisive=arrived)
-        return state, (PutStop(state.attempt), StoreDecisive(arrived), Decode(arrived))
+        return replace(state, phase="deciding"), (StoreDecisive(arrived),)
     until = state.rules.until
     if until.kind == "error" and until.bound is not None and state.error <= until.bound:
         return _finish(
             state, "estimated", True, f"predicted error {state.error:.3g}, asked {until}"
         )
-    if until.kind == "seconds" and until.bound is not None and at >= state.opened + until.bound:
-        return _end_with_estimate(state, True, f"{until.bound:g} s have passed")
-    limit = deadline(state)
-    if limit is not None and at >= limit:
-        return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
-    state = _bury_silent(state, at)
+    if looked:
+        if until.kind == "seconds" and until.bound is not None and at >= state.opened + until.bound:
+            return _end_with_estimate(state, True, f"{until.bound:g} s have passed")
+        limit = deadline(state)
+        if limit is not None and at >= limit:
+            return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
+        state = _bury_silent(state, at)
     return _react_to_losses(state, at)
 
 
@@ -193,18 +202,21 @@ def _end_with_estimate(state: State, met: bool, why: str) -> tuple[State, tuple[
     arrived = len(state.arrived)
     if not arrived:
         return _finish(state, "failed", False, f"{why} and no answer arrived. {_blame(state)}")
-    return _finish(state, "estimated", met, f"{why}; {arrived} of {state.code.workers} answered")
+    text = f"{why}; {arrived} of {state.code.workers} answered"
+    lost = any(task.status in ("failed", "dead") for task in state.tasks)
+    return _finish(state, "estimated", met, f"{text}. {_blame(state)}" if lost else text)
 
 
 def _blame(state: State) -> str:
-    """The most frequent failure, fatal ones first, in one line."""
-    texts = [t.failure for t in state.tasks if t.fatal] or [
-        t.failure for t in state.tasks if t.status in ("failed", "dead")
-    ]
-    if not texts:
+    """The most frequent kind of failure, fatal ones first, with the text of one, in one line."""
+    lost = [t for t in state.tasks if t.status in ("failed", "dead")]
+    lost = [t for t in lost if t.fatal] or lost
+    if not lost:
         return "Nothing was heard of any worker."
-    worst = max(sorted(set(texts)), key=texts.count)
-    return f"{texts.count(worst)} of {state.code.workers} workers: {worst}"
+    kinds = [task.kind for task in lost]
+    worst = max(sorted(set(kinds)), key=kinds.count)
+    text = next(task.failure for task in lost if task.kind == worst)
+    return f"{kinds.count(worst)} of {state.code.workers} workers: {text}"
 
 
 def _finish(

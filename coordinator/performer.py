@@ -7,8 +7,10 @@ from coordinator.context import RunContext
 from coordinator.decode import decode
 from coordinator.dispatch import Dispatcher
 from coordinator.estimate import estimate
+from coordinator.journal import update
 from coordinator.signals import (
     Action,
+    Decided,
     Decode,
     Decoded,
     Finish,
@@ -50,9 +52,10 @@ class Performer:
                     context.store.put_stop(number)
                     self.stops.add(number)
             case StoreDecisive(workers=workers):
-                context.journal = context.journal.deciding(workers)
-                context.journal.save(context.store)
-                context.emit(events.Decodable, decisive=workers)
+                context.journal = update(context.store, lambda now: now.deciding(workers))
+                kept = context.journal.spec.decisive or workers
+                context.emit(events.Decodable, decisive=kept)
+                return [Decided(context.clock.now(), kept)]
             case Decode(workers=workers):
                 return [self._decode(workers)]
             case Finish():

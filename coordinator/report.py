@@ -9,12 +9,13 @@ from typing import Any
 
 from coordinator.context import RunContext
 from coordinator.cost import Cost, Usage, cost
+from coordinator.journal import Spent
 from coordinator.meter import MeteredBucket
 from coordinator.prices import Prices, load_prices
 from coordinator.signals import Finish
 from coordinator.state import State
 
-__all__ = ["Billing", "build_report", "error_curve", "run_cost"]
+__all__ = ["Billing", "build_report", "error_curve", "own_requests", "run_cost"]
 
 STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1024
@@ -34,35 +35,50 @@ class Billing:
 
 
 def run_cost(
-    context: RunContext, state: State, bucket: MeteredBucket, billing: Billing
+    context: RunContext, bucket: MeteredBucket, billing: Billing
 ) -> tuple[Usage, Cost, float]:
     """(usage, bill, bound) of the run up to now.
 
     Workers are billed what they say they took. Of a worker that said nothing no more is known than
-    a bound: until now, or until its time-out. The usage counts that bound in full; the third value
-    is the part of the GB-seconds that is such a bound.
+    a bound: until now, or until its time-out, for every attempt. The usage counts that bound in
+    full; the third value is the part of the GB-seconds that is such a bound. What earlier
+    coordinators of the run used is counted if they lived to write it down.
     """
     now, gigabytes = context.clock.now(), billing.worker_memory_mb / MB_PER_GB
-    said = sum(m.seconds_total for m in context.answers.metadata.values())
+    answers = context.answers.metadata
+    said = sum(m.seconds_total for m in answers.values())
+    invoked = [
+        (dispatch, worker) for dispatch in context.journal.dispatches for worker in dispatch.workers
+    ]
     bound = sum(
-        min(now - task.invoked, billing.worker_timeout)
-        for worker, task in enumerate(state.tasks)
-        if task.invoked is not None and worker not in context.answers
+        min(max(0.0, now - dispatch.at), billing.worker_timeout)
+        for dispatch, worker in invoked
+        if worker not in answers or answers[worker].attempt != dispatch.attempt
     )
+    used = context.journal.spent + own_requests(context, bucket, billing)
     answered, tiles = len(context.answers), context.manifest.tiling.count
-    looks = sum(
-        1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in context.answers.metadata.values()
-    )
-    on_lambda = billing.coordinator_memory_mb > 0
+    looks = sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values())
     usage = Usage(
-        puts=bucket.puts + answered + len(context.errors),
-        gets=bucket.gets + answered * (tiles + 1),
-        lists=bucket.lists + looks,
-        invokes=sum(len(d.workers) for d in context.journal.dispatches) + on_lambda,
+        puts=used.puts + answered + len(context.errors),
+        gets=used.gets + answered * (tiles + 1),
+        lists=used.lists + looks,
+        invokes=used.invokes + len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
-        coordinator_gb_seconds=context.elapsed * billing.coordinator_memory_mb / MB_PER_GB,
+        coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
     )
     return usage, cost(usage, billing.prices), bound * gigabytes
+
+
+def own_requests(context: RunContext, bucket: MeteredBucket, billing: Billing) -> Spent:
+    """What this coordinator used up to now; nothing on Lambda if it does not run there."""
+    on_lambda = billing.coordinator_memory_mb > 0
+    return Spent(
+        puts=bucket.puts,
+        gets=bucket.gets,
+        lists=bucket.lists,
+        invokes=int(on_lambda),
+        seconds=context.clock.now() - context.opened if on_lambda else 0.0,
+    )
 
 
 def build_report(

@@ -1,49 +1,56 @@
-"""report.html: the report as one self-contained page, the error curve drawn as inline SVG."""
+"""report.html: the report as one self-contained page."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from coordinator.report_chart import error_chart
+
 __all__ = ["report_page"]
 
-WIDTH, HEIGHT, MARGIN = 640, 260, 46
-FLOOR = 1e-3  # relative errors below are drawn on the axis
-
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; margin: 1rem 0 } caption { text-align: left; font-weight: 600 }
-td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }
-td.n { text-align: right; font-variant-numeric: tabular-nums }
-svg text { font: 12px system-ui, sans-serif; fill: #555 }
+:root { color-scheme: light }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem;
+  margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.4rem } h1 code { font-size: 1.1rem }
+table { border-collapse: collapse; margin: 1.4rem 0; width: 100% }
+caption { text-align: left; font-weight: 600; padding-bottom: .3rem }
+td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; font-weight: 400;
+  border-top: 1px solid #e4e4e4 }
+th { color: #555; white-space: nowrap }
+.n { text-align: right; font-variant-numeric: tabular-nums }
+svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: #555 }
+p { color: #555 }
 """
 
 
 def report_page(report: Mapping[str, Any], curve: Sequence[tuple[float, int, float]]) -> str:
-    """A page from report.json's content and the (seconds, arrivals, relative error) curve."""
-    summary = {
-        "State": f"{report['state']}: {report['message']}",
-        "Answers": f"{report['arrivals']} of {report['workers']} (s = {report['data_blocks']})",
-        "Check": report["verification"] or "none",
-        "Predicted error": _error(report),
-        "Time": f"{report['seconds']:.2f} s",
-        "Cost": f"${report['cost']['total']:.6f}" + _planned(report),
-    }
-    usage = {name.replace("_", " "): f"{value:,.4g}" for name, value in report["usage"].items()}
-    phases = {name: f"{seconds:.3f} s" for name, seconds in report["phases"].items()}
-    failures = {
-        f"worker {f['worker']}, attempt {f['attempt']}": f"{f['type']}: {f['message']}"
+    """A page from report.json's content and the (seconds, answers, relative error) curve."""
+    summary = [
+        ("State", f"{report['state']}: {report['message']}"),
+        ("Asked", report["until"]),
+        ("Answers", f"{report['arrivals']} of {report['workers']} (s = {report['data_blocks']})"),
+        ("Check", report["verification"] or "none"),
+        ("Predicted error", _error(report)),
+        ("Time", f"{report['seconds']:.2f} s, attempts: {report['attempts']}"),
+    ]
+    phases = [(name, f"{seconds:.3f} s") for name, seconds in report["phases"].items()]
+    failures = [
+        (f"worker {f['worker']}, attempt {f['attempt']}", f"{f['type']}: {f['message']}")
         for f in report["failures"]
-    }
-    tables = [_table("Result", summary), _table("Phases", phases), _table("Usage", usage)]
+    ]
+    chart = error_chart(curve, report["seconds"], report["workers"], exact=report["exact"])
+    parts = [chart, _table("Result", summary), _bill(report), _slowest(report)]
+    parts.append(_table("Where the coordinator's time went (waiting not counted)", phases))
     if failures:
-        tables.append(_table("Errors that workers reported", failures))
-    title = f"Run {report['run']} on {report['matrix']}"
+        parts.append(_table("Errors that workers reported", failures))
+    run, matrix = escape(report["run"]), escape(report["matrix"])
     return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style><h1>{escape(title)}</h1>{_svg(curve)}{''.join(tables)}</html>\n"
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Run {run} on {matrix}'
+        f"</title><style>{_STYLE}</style><h1>{matrix}, run <code>{run}</code></h1>"
+        f"{''.join(parts)}</html>\n"
     )
 
 
@@ -53,46 +60,74 @@ def _error(report: Mapping[str, Any]) -> str:
     if report["error"] is None:
         return "no estimate"
     upper = report["error_upper"]
-    return f"{report['error']:.3g}" + ("" if upper is None else f" (95 %: below {upper:.3g})")
+    return f"{report['error']:.1%}" + ("" if upper is None else f" (95 %: below {upper:.1%})")
 
 
-def _planned(report: Mapping[str, Any]) -> str:
-    planned = report["planned"] or {}
-    bill = planned.get("run_cost")
-    return f" (planned ${bill['total']:.6f})" if bill else ""
-
-
-def _table(caption: str, rows: Mapping[str, str]) -> str:
-    body = "".join(
-        f"<tr><th>{escape(name)}<td>{escape(str(value))}" for name, value in rows.items()
-    )
-    return f"<table><caption>{escape(caption)}</caption>{body}</table>"
-
-
-def _svg(curve: Sequence[tuple[float, int, float]]) -> str:
-    """The predicted relative error over time, on a logarithmic axis."""
-    points = [(t, max(FLOOR, e)) for t, _, e in curve if math.isfinite(e)]
-    if not points:
-        return "<p>No answer arrived.</p>"
-    longest = max(t for t, _ in points) or 1.0
-    low, high = math.log10(FLOOR), math.log10(max(10.0, *(e for _, e in points)))
-
-    def x(t: float) -> float:
-        return MARGIN + (WIDTH - 2 * MARGIN) * t / longest
-
-    def y(error: float) -> float:
-        return MARGIN + (HEIGHT - 2 * MARGIN) * (high - math.log10(error)) / (high - low)
-
-    line = " ".join(f"{x(t):.1f},{y(e):.1f}" for t, e in points)
-    ticks = "".join(
-        f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(10.0**k):.1f}" y2="{y(10.0**k):.1f}" '
-        f'stroke="#ddd"/><text x="4" y="{y(10.0**k) + 4:.1f}">{10.0**k:g}</text>'
-        for k in range(math.ceil(low), math.floor(high) + 1)
-    )
+def _bill(report: Mapping[str, Any]) -> str:
+    """What was used and what was planned, line by line, with dollars."""
+    planned = (report["planned"] or {}).get("run_cost") or {}
+    used = {line["item"]: line for line in report["cost"]["lines"]}
+    expected = {line["item"]: line for line in planned.get("lines", ())}
+    rows = [
+        (
+            item,
+            _quantity(used.get(item)),
+            _quantity(expected.get(item)) if expected else "",
+            _dollars(used.get(item)),
+            _dollars(expected.get(item)) if expected else "",
+        )
+        for item in dict.fromkeys((*used, *expected))
+    ]
+    total = f"planned ${planned['total']:.6f}" if planned else ""
+    rows.append(("total", "", "", f"${report['cost']['total']:.6f}", total))
+    table = _table("Bill", rows, ("", "used", "planned", "dollars", "planned"))
+    bound = report["bound_gb_seconds"]
+    if not bound:
+        return table
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="predicted relative error">'
-        f"{ticks}<polyline points='{line}' fill='none' stroke='#1667b0' stroke-width='2'/>"
-        f'<text x="{MARGIN}" y="{HEIGHT - 12}">0 s</text>'
-        f'<text x="{WIDTH - MARGIN - 40}" y="{HEIGHT - 12}">{longest:.2f} s</text>'
-        f'<text x="{MARGIN}" y="20">predicted relative error of the estimate</text></svg>'
+        f"{table}<p>{bound:,.4g} GB-seconds of the worker time are an upper bound: those workers "
+        "were invoked and did not answer, so they are counted until the run ended or until their "
+        "time limit.</p>"
     )
+
+
+def _quantity(line: Mapping[str, Any] | None) -> str:
+    if line is None:
+        return "0"
+    if line["unit"] == "request":
+        return f"{line['quantity']:,.0f}"
+    return f"{line['quantity']:,.4g} {line['unit']}s"
+
+
+def _dollars(line: Mapping[str, Any] | None) -> str:
+    return f"${line['dollars'] if line else 0.0:.6f}"
+
+
+def _slowest(report: Mapping[str, Any]) -> str:
+    """The last answers that were waited for."""
+    rows = [
+        (
+            f"worker {a['worker']}" + (" (cold start)" if a["cold"] else ""),
+            f"{a['arrived']:.2f} s",
+            f"{a['seconds_total']:.2f} s",
+            f"{a['seconds_read']:.2f} s",
+            f"{a['seconds_multiply']:.2f} s",
+            f"{a['peak_memory'] / (1 << 20):.0f} MB",
+        )
+        for a in report["answers"][-5:]
+    ]
+    heads = ("", "arrived at", "worked for", "reading", "multiplying", "peak memory")
+    return _table("The last answers", rows, heads) if rows else ""
+
+
+def _table(caption: str, rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
+    """Rows of a name and texts, or with `heads` of a name and figures."""
+    kind = ' class="n"' if heads else ""
+    head = "".join(f"<th{kind}>{escape(text)}</th>" for text in heads)
+    body = "".join(
+        f"<tr><th>{escape(str(name))}</th>"
+        + "".join(f"<td{kind}>{escape(str(text))}</td>" for text in texts)
+        + "</tr>"
+        for name, *texts in rows
+    )
+    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"

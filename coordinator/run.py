@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from blockstore import keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
-from blockstore.errors import ManifestError, ObjectMissing
+from blockstore.errors import ObjectMissing
 from blockstore.manifest import Manifest, load_manifest
 from blockstore.records import RunSpec, RunStatus
 from blockstore.runs import RunStore
@@ -22,14 +23,15 @@ from coordinator.collect import THREADS, Collector
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.events import Event
-from coordinator.inputs import InputRefused, check_deadline, check_x
-from coordinator.journal import Journal, load_journal, timestamp
+from coordinator.finished import load_finished
+from coordinator.inputs import InputRefused, MatrixReplaced, check_deadline, check_x
+from coordinator.journal import Journal, load_journal, timestamp, update
 from coordinator.loop import RunLoop
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.performer import Performer
 from coordinator.ports import Clock, Invoker, SystemClock
-from coordinator.report import Billing, build_report, error_curve, run_cost
+from coordinator.report import Billing, build_report, error_curve, own_requests, run_cost
 from coordinator.report_html import report_page
 from coordinator.restore import restore_tasks, stop_markers
 from coordinator.signals import Finish
@@ -103,7 +105,7 @@ def start_run(
         raise InputRefused(taken)
     store.save_x(vector)
     journal = Journal(spec)
-    if not journal.save(store, first=True):  # an event delivered twice starts one run
+    if not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
     return _carry(metered, manifest, journal, invoker, clock, on_event, billing, time_left, threads)
 
@@ -121,31 +123,35 @@ def resume_run(
 ) -> Outcome:
     """Carry on with a run whose coordinator died, was stopped, or handed it over.
 
-    With a decisive set stored, only decodes: the same bytes. Else takes in the answers that are
+    A run that is exact is not computed again: what is stored is returned. With a decisive set
+    stored, only decodes: the same bytes. Else takes in the answers that are
     there, waits for workers that still run, and invokes those that were never invoked, died or
     failed, with the next attempt number. A deadline (or `seconds=T`) that has passed counts anew.
 
-    Raises `ObjectMissing` for no such run, `ManifestError` if the matrix was replaced since, and
-    what `start_run` raises.
+    Raises `ObjectMissing` for no such run, `MatrixReplaced` if the matrix was encoded anew since,
+    and what `start_run` raises.
     """
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
     journal = load_journal(store)
     manifest = load_manifest(metered, journal.spec.matrix)
     if manifest.digest != journal.spec.manifest_digest:
-        raise ManifestError(
+        raise MatrixReplaced(
             f"matrix {manifest.name!r} was encoded again since run {run} began: start a new run"
         )
     if journal.spec.decisive is None:
         invoker.check()
+    elif (finished := load_finished(store)) is not None:
+        return finished
     clock = clock or SystemClock()
     return _carry(metered, manifest, journal, invoker, clock, on_event, billing, time_left, threads)
 
 
-def cancel_run(bucket: Bucket, run: str) -> None:
+def cancel_run(bucket: Bucket, run: str) -> RunStatus:
     """Tell the workers not to start and the coordinator to end; the estimate is kept.
 
-    Raises `ObjectMissing` for no such run. A run that has ended stays as it is.
+    Returns the status then. A run that has ended stays as it is, and so does its status. Raises
+    `ObjectMissing` for no such run.
     """
     store = RunStore(bucket, run)
     spec = store.load_spec()
@@ -154,11 +160,13 @@ def cancel_run(bucket: Bucket, run: str) -> None:
     except ObjectMissing:
         status = RunStatus(run=run, state="planned", arrivals=0, workers=spec.workers)
     if status.state in FINAL:
-        return
+        return status
     for attempt in range(1, spec.attempt + 1):
         store.put_stop(attempt)
     message = "the run was cancelled on request"
-    store.put_status(RunStatus(**{**status.__dict__, "state": "cancelled", "message": message}))
+    status = replace(status, state="cancelled", message=message)
+    store.put_status(status)
+    return status
 
 
 def _carry(
@@ -217,7 +225,10 @@ def _conclude(
 ) -> Outcome:
     exact = finish.state == "exact"
     known, decoding = context.estimate, context.decoding
-    usage, bill, bound = run_cost(context, state, bucket, billing)
+    usage, bill, bound = run_cost(context, bucket, billing)
+    if not exact:  # for the bill of a coordinator that carries on
+        used = own_requests(context, bucket, billing)
+        context.journal = update(context.store, lambda now: now.spending(used))
     if finish.state != "running":
         report = build_report(context, state, finish, usage, bill, bound, billing)
         context.store.put_report(report)

@@ -60,6 +60,14 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Decided:
+    """The decisive set that is in the store: ours, or that of a coordinator that was faster."""
+
+    at: float
+    workers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Decoded:
     """The decoder is done. `contradiction` is the text of left-over equations that do not hold."""
 
@@ -95,6 +103,7 @@ Signal = (
     | Failed
     | Arrived
     | Published
+    | Decided
     | Decoded
     | Tick
     | StopRequested
@@ -124,7 +133,8 @@ class PutStop:
 
 @dataclass(frozen=True)
 class StoreDecisive:
-    """Keep the exact set that will be decoded, so that a resumed run writes the same bytes."""
+    """Keep the exact set that will be decoded, unless one was kept before: then a resumed run, or
+    a second coordinator, writes the same bytes. `Decided` tells which set it is."""
 
     workers: tuple[int, ...]
 

@@ -77,7 +77,7 @@ class State:
     tasks: tuple[Task, ...]
     opened: float  # deadline and `seconds=T` count from here
     attempt: int = 0  # newest attempt number given out
-    phase: Literal["planned", "collecting", "decoding", "finished"] = "planned"
+    phase: Literal["planned", "collecting", "deciding", "decoding", "finished"] = "planned"
     decisive: tuple[int, ...] | None = None
     last_news: float = 0.0  # time of the newest answer, for the polling pace
     fresh: bool = False  # answers since the last published estimate

@@ -44,8 +44,8 @@ def piece_bytes(memory: int, parallel_reads: int) -> int:
 
 
 def _reads(parallel_reads: int) -> int:
-    # Every read may hold the bytes received and the array made of them; one more is being used.
-    return 2 * parallel_reads + 1
+    # Those under way or waiting, the piece in use, and its little-endian copy.
+    return parallel_reads + 2
 
 
 def _threads(tile: int, workers: int, memory: int, wanted: int | None) -> int:

@@ -21,7 +21,7 @@ from blockstore.bucket import Bucket
 from blockstore.errors import MatrixMissing, StoreError
 from blockstore.manifest import Manifest, load_manifest, save_manifest
 from blockstore.tiling import least_memory
-from encoder.errors import MemoryTooSmall, NameTaken
+from encoder.errors import EncodeError, MemoryTooSmall, NameTaken
 from encoder.identity import name_taken, same_matrix
 from encoder.layout import piece_bytes, plan_layout
 from encoder.planning import SpoolFolder, coded_dtype, draft_manifest, spool_folder
@@ -89,6 +89,8 @@ def encode(
             f"memory must be at least {least_memory(code.workers):,} bytes for {code.workers} "
             f"workers, got {memory:,}"
         )
+    if threads is not None and threads < 1:
+        raise EncodeError(f"threads must be at least 1, got {threads}")
     folder = spool_folder(spool)
     with open_source(source, bucket.client) as opened:
         bucket.check()

@@ -36,7 +36,7 @@ def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) 
     """Read all of `source` in pieces of at most `piece_bytes`; `count` is told of the bytes read.
 
     Raises `SourceRefused`, naming the first row (and its first column) that holds NaN or Inf.
-    Memory: `source.parallel_reads` + 1 pieces.
+    Memory: `source.parallel_reads` + 2 pieces.
     """
     digest = hashlib.sha256(npy_header(source.dtype, source.shape, fortran=source.order == "F"))
     low: Any = None

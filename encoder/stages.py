@@ -74,7 +74,15 @@ class SpoolStage(Stage):
         self._tile_bytes = entries * shared.dtype.itemsize
         self._shared = shared
         self._folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder, prefix="polarlambda-", buffering=0)  # noqa: SIM115 (closed by `close`)
+        try:
+            self._file = tempfile.TemporaryFile(  # noqa: SIM115 (closed by `close`)
+                dir=folder, prefix="polarlambda-", buffering=0
+            )
+        except OSError as exc:
+            raise SpoolTooSmall(
+                f"no spool file can be made in {folder}: {exc.strerror}; choose another folder, or "
+                "give more memory"
+            ) from exc
 
     def buffer(self, entries: int) -> NDArray[Any]:
         """The shared array, as (N, entries)."""

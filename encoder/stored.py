@@ -93,7 +93,10 @@ class FileSource(StoredSource):
 
     def _read_into(self, view: memoryview, offset: int) -> None:
         while view:
-            count = os.preadv(self._file, [view], offset)
+            try:
+                count = os.preadv(self._file, [view], offset)
+            except OSError as exc:
+                raise SourceRefused(f"{self._path}: cannot be read: {exc.strerror}") from exc
             if count == 0:
                 raise SourceChanged(f"{self._path}: became shorter while it was read")
             view, offset = view[count:], offset + count

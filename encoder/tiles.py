@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -86,7 +85,6 @@ class TileWriter:
         self._reader = BlockReader(source, manifest.block_rows, code.slots, layout.piece_bytes)
         self._pool = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
         self._stages: list[Stage] = []
-        self._bodies = threading.local()
 
     def __enter__(self) -> TileWriter:
         return self
@@ -147,17 +145,8 @@ class TileWriter:
         span = manifest.tiling.span(tile)
         key = keys.tile_key(manifest.name, manifest.encoding, worker, tile)
         header = tile_header(manifest, span)
-        body = self._body(len(header) + span.size * self._dtype.itemsize)
+        body = bytearray(len(header) + span.size * self._dtype.itemsize)
         body[: len(header)] = header
         stage.copy_tile(worker, memoryview(body)[len(header) :])
         self._bucket.put(key, body)
         self._uploaded(span.size * self._dtype.itemsize)
-
-    def _body(self, size: int) -> bytearray:
-        """The calling thread's own bytes: allocated once, because what threads allocate and free
-        again and again in this size is kept by the C library several times over."""
-        body: bytearray | None = getattr(self._bodies, "body", None)
-        if body is None or len(body) != size:
-            self._bodies.body = body = None  # not two at a time
-            self._bodies.body = body = bytearray(size)
-        return body

@@ -36,6 +36,8 @@ class ErasureCode(ABC):
     """
 
     name: ClassVar[str]
+    adds_blocks: ClassVar[bool] = True
+    """False where every coded block is one data block, which then keeps its dtype."""
 
     def __init__(self, workers: int, data_blocks: int, seed: int, slots: NDArray[np.intp]) -> None:
         self._workers = workers
@@ -95,7 +97,7 @@ class ErasureCode(ABC):
             raise InvalidBlocks(f"buffer must have shape ({self.workers}, L), got {buffer.shape}")
         if not (buffer.flags.c_contiguous and buffer.flags.writeable and buffer.dtype.isnative):
             raise InvalidBlocks("buffer must be C-contiguous, writable and in native byte order")
-        if buffer.dtype.name not in ("int16", "int32", "int64", "float32", "float64"):
+        if buffer.dtype.name not in self._buffer_dtypes():
             raise InvalidBlocks(
                 f"buffer must be of the dtype that encoded_dtype() gives, got {buffer.dtype}"
             )
@@ -107,7 +109,8 @@ class ErasureCode(ABC):
         """Return the dtype that holds every coded sum of values of ``source`` within low..high.
 
         Integers: int16, int32 or int64, exact; float64, rounded, where s max|a| exceeds int64.
-        float16 widens to float32; float32 to float64 where a sum could overflow.
+        float16 widens to float32; float32 to float64 where a sum could overflow. A code that adds
+        no blocks keeps integers as they are, bool as uint8.
         """
         dtype = np.dtype(source)
         if dtype.kind not in "biuf" or dtype.itemsize > 8:
@@ -125,11 +128,17 @@ class ErasureCode(ABC):
                     "scale the data down"
                 )
             return np.dtype(np.float64)
+        if not self.adds_blocks:
+            return np.dtype(np.uint8) if dtype.kind == "b" else dtype.newbyteorder("=")
         bound = max(abs(int(low)), abs(int(high))) * self.row_weight
         for candidate in (np.int16, np.int32, np.int64):
             if bound <= np.iinfo(candidate).max:
                 return np.dtype(candidate)
         return np.dtype(np.float64)
+
+    def _buffer_dtypes(self) -> tuple[str, ...]:
+        sums = ("int16", "int32", "int64", "float32", "float64")
+        return sums if self.adds_blocks else (*sums, "int8", "uint8", "uint16", "uint32", "uint64")
 
     def rows(self, S: Iterable[int]) -> NDArray[np.float64]:
         """Return the generator rows of the workers in S, shape (m, s)."""

@@ -50,7 +50,7 @@ class SequentialPlan(DecodingPlan):
         self._scale = (signs / self._order)[:, None]  # powers of two: exact in every dtype
         levels = operations.levels
         longest_level = int(np.max(levels[:, 4] - levels[:, 0], initial=0))
-        self._rows = self._steps + operations.first.size + longest_level
+        self._rows = self._steps + operations.first.size + 2 * longest_level
 
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
         total = answers.shape[1]
@@ -112,14 +112,19 @@ class _Workspace:
         self._values = memory[: plan._rows * columns].reshape(plan._rows, columns)
         self._scale = plan._scale.astype(memory.dtype)
         self._fill = [*self._dense_stages(), *self._levels()]
-        codeword, room = self._values[: plan._order], self._values[plan._order : 2 * plan._order]
-        self._transform, self._inputs = butterfly_steps(codeword, room)
-        self._picked = (room if self._inputs is codeword else codeword)[: plan.data_blocks]
+        codeword = self._values[: plan._order]
+        self._room = self._values[plan._order : 2 * plan._order]
+        self._transform, self._inputs = butterfly_steps(codeword, self._room)
+        other = self._room if self._inputs is codeword else codeword
+        self._picked = other[: plan.data_blocks]
 
     def decode(self, part: NDArray[Any], product: NDArray[Any]) -> None:
         """Write the data blocks' columns to ``product``, given those of the answers."""
         plan, operations = self._plan, self._plan._operations
-        self._values[plan.workers] = part
+        # Plain copies between the caller's arrays and the workspace; a scatter or a product that
+        # reaches into distant pages takes several times as long.
+        self._room[: plan.workers.size] = part
+        self._values[plan.workers] = self._room[: plan.workers.size]
         self._values[operations.missing] = 0
         self._values[plan._steps - 1] = 0
         for step in self._fill:
@@ -128,7 +133,8 @@ class _Workspace:
         for step in self._transform:
             step()
         self._inputs.take(plan._slots, axis=0, out=self._picked, mode="clip")
-        np.multiply(self._picked, self._scale, out=product)
+        np.multiply(self._picked, self._scale, out=self._picked)
+        product[...] = self._picked
 
     def _dense_stages(self) -> list[Step]:
         order = self._plan._order
@@ -144,15 +150,18 @@ class _Workspace:
         spare = results[operations.first.size :]
         steps: list[Step] = []
         for begin, halves, minus, whole, end in operations.levels.tolist():
-            result, other = results[begin:end], spare[: end - begin]
-            for rows, target in ((operations.first, result), (operations.second, other)):
-                # mode="clip" lets take() write straight to its target; the rows are in range.
-                steps.append(partial(self._values.take, rows[begin:end], 0, target, "clip"))
-            plus = minus - begin
-            if plus:
-                steps.append(partial(np.add, result[:plus], other[:plus], result[:plus]))
-            if minus < end:
-                steps.append(partial(np.subtract, result[plus:], other[plus:], result[plus:]))
+            size = end - begin
+            rows = np.concatenate((operations.first[begin:end], operations.second[begin:end]))
+            taken, result = spare[: 2 * size], results[begin:end]
+            # mode="clip" lets take() write straight to its target; the rows are in range.
+            steps.append(partial(self._values.take, rows, 0, taken, "clip"))
+            for action, part in (
+                (np.add, slice(0, minus - begin)),
+                (np.subtract, slice(minus - begin, size)),
+            ):
+                if part.start < part.stop:
+                    a, b = taken[:size][part], taken[size:][part]
+                    steps.append(partial(action, a, b, result[part]))
             if halves < whole:
                 halved = results[halves:whole]
                 steps.append(partial(np.multiply, halved, 0.5, halved))

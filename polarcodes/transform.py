@@ -191,21 +191,23 @@ def transform_rows(
         for start in range(0, total, width):
             stop = min(start + width, total)
             values, spare = scratch[:, : order * (stop - start)].reshape(2, order, stop - start)
-            # First, so that a uint64 times a sign is not taken to float64.
-            part = source[:, start:stop].astype(dtype, copy=False)
-            if at is None:
-                values[...] = part
-                if scale_in is not None:
-                    values *= scale_in
-            else:
+            # Plain copies between the caller's arrays and the scratch; a scatter or a product that
+            # reaches into distant pages takes several times as long. A uint64 is converted first:
+            # times a sign it would become float64.
+            inside = values if at is None else spare[: len(at)]
+            inside[...] = source[:, start:stop]
+            if scale_in is not None:
+                inside *= scale_in
+            if at is not None:
                 values[...] = 0
-                values[at] = part if scale_in is None else part * scale_in
+                values[at] = inside
             result = kernel(values, spare)
-            picked = result if take is None else result[take]
-            if scale_out is None:
-                out[:, start:stop] = picked
-            else:
-                np.multiply(picked, scale_out, out=out[:, start:stop])
+            if take is not None:
+                other = spare if result is values else values
+                result = result.take(take, axis=0, out=other[: len(take)], mode="clip")
+            if scale_out is not None:
+                result *= scale_out
+            out[:, start:stop] = result
 
 
 def transform_inplace(buffer: NDArray[Any], signs: NDArray[Any] | None = None) -> None:

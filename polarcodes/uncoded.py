@@ -29,6 +29,7 @@ class UncodedCode(ErasureCode):
     """
 
     name = "uncoded"
+    adds_blocks = False
 
     def __init__(self, workers: int, data_blocks: int, seed: int = 0) -> None:
         count = integer("workers", workers, 1, 1 << 20)

@@ -33,9 +33,15 @@ def call_coordinator(client: Any, function: str, event: dict[str, Any]) -> dict[
 
 def check_coordinator(client: Any, function: str) -> None:
     """Raise unless the function is there and may be invoked; a dry run that starts nothing."""
-    from coordinator.invoker import LambdaInvoker
+    from coordinator.invoker import FunctionMissing, LambdaInvoker
 
-    LambdaInvoker(client, function).check()
+    try:
+        LambdaInvoker(client, function).check()
+    except FunctionMissing as error:
+        raise BadInput(
+            f"the coordinator function {function!r} does not exist (or not in this region): deploy "
+            "the stack, or check POLARLAMBDA_COORDINATOR"
+        ) from error
 
 
 def _invoke(client: Any, function: str, event: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
 from polarlambda.errors import BadInput
-from polarlambda.product import Listeners, run_deployed, run_here
+from polarlambda.product import Listeners, run_here
+from polarlambda.product_deployed import run_deployed
 from polarlambda.settings import Settings
 from polarlambda.vectors import read_vector
 

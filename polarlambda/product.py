@@ -1,15 +1,12 @@
-"""One product, by the coordinator in this process or by the deployed one."""
+"""One product, by the coordinator in this process."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polarlambda.connect import function_client, worker_limits
-from polarlambda.deployed import StatusWatcher, call_coordinator, check_coordinator
+from polarlambda.connect import worker_limits
 from polarlambda.result import Arrival, Result, finite
 from polarlambda.settings import Settings
 
@@ -81,112 +78,6 @@ def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listene
     invoker, billing = _worker(settings, manifest, spec.x_shape, np.dtype(spec.x_dtype))
     outcome = resume_run(bucket, run, invoker=invoker, on_event=listeners.hear, billing=billing)
     return _result(outcome)
-
-
-def run_deployed(
-    manifest: Manifest,
-    bucket: Bucket,
-    settings: Settings,
-    x: np.ndarray[Any, Any],
-    *,
-    until: str,
-    deadline: float | None,
-    listeners: Listeners,
-) -> Result:
-    """Upload x and have the deployed coordinator run the product; read the value by its key."""
-    from blockstore.keys import new_run_id, x_key
-    from blockstore.runs import RunStore
-
-    function = settings.need("coordinator")
-    client = function_client()
-    check_coordinator(client, function)
-    run = new_run_id(int(time.time() * 1000), os.urandom(10))
-    RunStore(bucket, run).save_x(x)
-    event = {
-        "version": 1,
-        "matrix": manifest.name,
-        "x": x_key(run),
-        "until": until,
-        "deadline": deadline,
-        "run": run,
-    }
-    return _await_deployed(bucket, client, function, run, event, listeners)
-
-
-def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
-    """Have the deployed coordinator go on with a run; see `polarlambda.runs.resume_run`."""
-    from blockstore.runs import RunStore
-
-    function = settings.need("coordinator")
-    RunStore(bucket, run).load_spec()
-    client = function_client()
-    event = {"version": 1, "resume": run}
-    return _await_deployed(bucket, client, function, run, event, listeners)
-
-
-def _await_deployed(
-    bucket: Bucket,
-    client: Any,
-    function: str,
-    run: str,
-    event: dict[str, Any],
-    listeners: Listeners,
-) -> Result:
-    from blockstore.arrays import get_array
-    from coordinator.run import cancel_run
-
-    try:
-        with StatusWatcher(bucket, run, listeners.on_arrival):
-            answer = call_coordinator(client, function, event)
-    except KeyboardInterrupt:  # it would go on without us, at our cost
-        cancel_run(bucket, run)
-        return _interrupted(bucket, run)
-    key = answer.get("result")
-    return Result(
-        run=answer["run"],
-        state=answer["state"],
-        value=get_array(bucket, key) if key else None,
-        exact=answer["exact"],
-        verified=answer["verified"],
-        met=answer["met"],
-        arrivals=answer["arrivals"],
-        workers=answer["workers"],
-        error=answer["error"],
-        error_upper=answer["error_upper"],
-        seconds=answer["seconds"],
-        cost=answer["cost"]["total"] if answer["cost"] else None,
-        bill=answer["cost"],
-        message=answer["message"],
-    )
-
-
-def _interrupted(bucket: Bucket, run: str) -> Result:
-    """What the deployed coordinator had published when it was told to stop."""
-    from blockstore.errors import ObjectMissing
-    from blockstore.runs import RunStore
-
-    store = RunStore(bucket, run)
-    status = store.get_status()
-    try:
-        value = store.get_estimate()
-    except ObjectMissing:
-        value = None
-    return Result(
-        run=run,
-        state=status.state,
-        value=value,
-        exact=False,
-        verified=False,
-        met=False,
-        arrivals=status.arrivals,
-        workers=status.workers,
-        error=status.error,
-        error_upper=status.error_upper,
-        seconds=status.seconds,
-        cost=None,
-        bill=None,
-        message=status.message,
-    )
 
 
 def _worker(

@@ -90,10 +90,11 @@ def resume_run(
 
     Arguments as of `CodedMatrix.multiply`. Once the decisive set of answers was stored, the result
     has the same bytes whoever computes it. Raises `ObjectMissing` when there is no such run,
-    `MatrixMissing` or `ManifestError` when its matrix is gone or was encoded anew.
+    `MatrixMissing` or `MatrixReplaced` when its matrix is gone or was encoded anew.
     """
     from blockstore.keys import validate_run
-    from polarlambda.product import Listeners, resume_deployed, resume_here
+    from polarlambda.product import Listeners, resume_here
+    from polarlambda.product_deployed import resume_deployed
 
     settings = Place(**place).settings()
     bucket = open_bucket(settings, pool=64)
@@ -101,12 +102,15 @@ def resume_run(
     return resume(bucket, settings, validate_run(run), Listeners(on_arrival, on_event))
 
 
-def cancel_run(run: str, **place: str | None) -> None:
-    """End a run: workers that have not begun do not begin, the coordinator stops. Raises
-    `ObjectMissing` when there is no such run."""
+def cancel_run(run: str, **place: str | None) -> RunStatus:
+    """End a run: workers that have not begun do not begin, the coordinator stops.
+
+    Returns the status then; that of a run which had ended before is what it was. Raises
+    `ObjectMissing` when there is no such run.
+    """
     from coordinator.run import cancel_run
 
-    cancel_run(Place(**place).open_bucket(), run)
+    return cancel_run(Place(**place).open_bucket(), run)
 
 
 def delete_run(run: str, **place: str | None) -> int:

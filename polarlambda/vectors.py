@@ -47,6 +47,8 @@ def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
 def _convert(x: Any) -> np.ndarray[Any, Any]:
     import numpy as np
 
+    if isinstance(x, np.ma.MaskedArray):
+        raise BadInput("x is masked, and masked entries have no value: use x.filled(value) first")
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of different lengths

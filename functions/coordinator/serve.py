@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from blockstore.arrays import get_array
@@ -15,10 +16,13 @@ from blockstore.errors import (
     NameRefused,
     ObjectMissing,
 )
-from blockstore.manifest import load_manifest
-from coordinator.inputs import InputRefused
+from blockstore.manifest import Manifest, load_manifest
+from blockstore.runs import RunStore
+from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
+from coordinator.planning import plan_multiply
 from coordinator.ports import Invoker
+from coordinator.refusals import PlanRefused
 from coordinator.report import Billing
 from coordinator.run import cancel_run, resume_run, start_run
 from coordinator.until import UntilRefused
@@ -30,6 +34,7 @@ REFUSALS = (
     RequestRefused,
     InputRefused,
     UntilRefused,
+    PlanRefused,
     NameRefused,
     ArrayRefused,
     MatrixMissing,
@@ -48,16 +53,18 @@ def serve(
 ) -> dict[str, Any]:
     """Do what is asked; the outcome as JSON. Raises what `coordinator.run` raises."""
     if isinstance(request, Cancel):
-        cancel_run(bucket, request.run)
-        return {"version": 1, "run": request.run, "state": "cancelled"}
+        status = cancel_run(bucket, request.run)
+        return {"version": 1, "run": request.run, "state": status.state}
     if isinstance(request, Resume):
+        spec = RunStore(bucket, request.run).load_spec()
+        planned = _plan(load_manifest(bucket, spec.matrix), spec.x_shape, spec.x_dtype, billing)
         outcome = resume_run(
-            bucket, request.run, invoker=invoker, billing=billing, time_left=time_left
+            bucket, request.run, invoker=invoker, billing=planned, time_left=time_left
         )
         return outcome.to_json()
     manifest = load_manifest(bucket, request.matrix)
     try:
-        x = get_array(bucket, request.x)
+        x = check_x(get_array(bucket, request.x), manifest)
     except CorruptObject as exc:
         raise InputRefused(f"x: {exc}") from exc
     outcome = start_run(
@@ -68,7 +75,22 @@ def serve(
         until=request.until,
         deadline=request.deadline,
         run=request.run,
-        billing=billing,
+        billing=_plan(manifest, x.shape, x.dtype.str, billing),
         time_left=time_left,
     )
     return outcome.to_json()
+
+
+def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: Billing) -> Billing:
+    """The billing with the planned figures; raises `PlanRefused` for what fits neither function."""
+    plan = plan_multiply(
+        manifest,
+        x_shape,
+        x_dtype,
+        worker_memory_mb=billing.worker_memory_mb,
+        worker_timeout=billing.worker_timeout,
+        on="lambda",
+        coordinator_memory_mb=billing.coordinator_memory_mb,
+        prices=billing.prices,
+    )
+    return replace(billing, planned=plan.to_json())

@@ -1,17 +1,19 @@
 """The command ``polarlambda``: a thin layer on the Python API.
 
 Exit codes: 0 what was asked is met, 2 bad input, 3 not reached (the best estimate is at -o),
-4 the platform failed. Results go to standard output, progress and errors to standard error.
+4 the platform failed, 130 interrupted with nothing to show. Results go to standard output,
+progress and errors to standard error.
 """
 
 from __future__ import annotations
 
+import signal
 from importlib import import_module
 from typing import Any
 
 import click
 
-from polarlambda.cli.errors import Failure, explain
+from polarlambda.cli.errors import EXIT_INTERRUPTED, Failure, explain
 
 _COMMANDS = {
     "encode": "polarlambda.cli.encode:encode",
@@ -43,8 +45,10 @@ class Commands(click.Group):
         """Run the command; an error that a user can act on becomes one line and an exit code."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except KeyboardInterrupt as stop:
+            raise Failure("interrupted", EXIT_INTERRUPTED) from stop
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # a reader such as `head` that has read enough is no failure: click ends quietly
         except Exception as error:
             known = explain(error)
             if known is None:
@@ -59,5 +63,6 @@ def command() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Entry point of the console script. SIGTERM is taken as Ctrl-C: a run stops paying."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     command(prog_name="polarlambda")

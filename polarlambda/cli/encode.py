@@ -57,6 +57,8 @@ def encode(
                 progress.note(line)
 
         def show(now: EncodeProgress) -> None:
+            if now.phase == "encode":  # goes on beside the upload, which ends later
+                return
             text = f"{now.phase} {format_size(now.done)} of {format_size(now.total)}"
             progress.update(now.done, now.total, text)
 

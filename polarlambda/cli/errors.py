@@ -10,6 +10,7 @@ EXIT_MET = 0
 EXIT_BAD_INPUT = 2
 EXIT_NOT_REACHED = 3
 EXIT_PLATFORM = 4
+EXIT_INTERRUPTED = 130  # as shells have it
 
 _OUR_PACKAGES = ("polarcodes", "blockstore", "encoder", "coordinator", "polarlambda")
 # What the user named is not there, or belongs to something else: the input has to change. By name,
@@ -29,7 +30,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(" ".join(message.split()))
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]  # click means it to be set
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -39,7 +39,7 @@ def multiply(
     output: Path | None,
     until: str,
     deadline: float | None,
-    on: str,
+    on: Literal["local", "lambda"],
     as_json: bool,
     stack: str | None,
 ) -> None:

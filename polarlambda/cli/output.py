@@ -47,9 +47,14 @@ def check_output(path: Path | None) -> None:
         return
     if path.is_dir():
         raise BadInput(f"-o {path} is a folder: name a file in it, such as {path / 'Y.npy'}")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
+    try:  # what permissions say is not enough: a file system may refuse files of any name
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
         missing = "is not writable" if path.parent.is_dir() else "does not exist"
-        raise BadInput(f"-o {path}: folder {path.parent} {missing}")
+        raise BadInput(
+            f"-o {path}: folder {path.parent} {missing} ({error.strerror}): name another one"
+        ) from error
 
 
 def write_array(path: Path, array: np.ndarray[Any, Any]) -> None:

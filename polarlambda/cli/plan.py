@@ -54,7 +54,7 @@ def plan(
     """
     from polarlambda.planning import plan_encoded, plan_matrix
 
-    both = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
+    both: dict[str, Any] = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
     if target is not None and (shape or dtype):
         raise BadInput(f"give either {target} or --shape and --dtype, not both")
     if target is None and not (shape and dtype):

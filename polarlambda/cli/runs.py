@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -88,7 +88,13 @@ def watch(run: str, as_json: bool, stack: str | None) -> None:
 @on_option
 @json_option
 @stack_option
-def resume(run: str, output: Path | None, on: str, as_json: bool, stack: str | None) -> None:
+def resume(
+    run: str,
+    output: Path | None,
+    on: Literal["local", "lambda"],
+    as_json: bool,
+    stack: str | None,
+) -> None:
     """Go on with RUN after its coordinator died or was interrupted."""
     from polarlambda.runs import resume_run
 
@@ -106,8 +112,11 @@ def cancel(run: str, stack: str | None) -> None:
     """Stop RUN: workers that have not begun do not begin, and cost nothing."""
     from polarlambda.runs import cancel_run
 
-    cancel_run(run, stack=stack)
-    click.echo(f"cancelled run {run}: its workers stop within one task")
+    status = cancel_run(run, stack=stack)
+    if status.state == "cancelled":
+        click.echo(f"cancelled run {run}: its workers stop within one task")
+    else:
+        click.echo(f"run {run} had ended before, it is {status.state}: nothing was changed")
 
 
 @runs.command()

@@ -45,7 +45,8 @@ class Grid:
 
     def fold(self, product: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Response map (height, width) out of the product (n,) of the whole matrix."""
-        return product[self.rows]
+        folded: np.ndarray[Any, Any] = product[self.rows]
+        return folded
 
 
 FULL = (

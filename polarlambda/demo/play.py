@@ -92,8 +92,9 @@ def draw_delays(delays: str, scale: float, seed: int) -> Array:
         model = from_table(np.loadtxt(delays, delimiter=",", ndmin=2)[:1])
     else:
         raise BadInput(f"delays must be {', '.join(DELAY_NAMES)} or a CSV file, got {delays!r}")
-    drawn = model.sample(np.random.default_rng(seed), 1, WORKERS)[0] * scale
-    return drawn - drawn.min()
+    drawn: Array = model.sample(np.random.default_rng(seed), 1, WORKERS)[0] * scale
+    drawn -= drawn.min()
+    return drawn
 
 
 def make_problem(folder: Path, small: bool, seed: int, say: Say) -> Problem:

@@ -45,6 +45,7 @@ def test_a_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("x", "words"),
     [
+        (np.ma.masked_array(np.zeros(5), [0, 1, 0, 0, 0]), r"use x\.filled\(value\)"),
         (np.zeros(4), r"shape \(4,\), but matrix 'photos' has 5 columns"),
         (np.zeros((1, 5)), r"x must have shape \(5,\) or \(5, k\)"),
         (np.zeros((5, 0)), r"shape \(5, 0\)"),

@@ -92,8 +92,9 @@ def test_a_wrong_field_is_named(field: str, value: object, shown: str) -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"\xff\xfe"])
 def test_what_is_not_a_manifest_is_a_manifest_error(bucket: Bucket, body: bytes) -> None:
     bucket.put(keys.manifest_key("m"), body)
-    with pytest.raises(ManifestError):
+    with pytest.raises(ManifestError, match=r"matrix 'm' in s3://blocks .* delete it"):
         load_manifest(bucket, "m")
+    assert delete_matrix(bucket, "m") == 1
 
 
 def test_saved_once_replaced_only_knowingly(bucket: Bucket) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -148,7 +150,8 @@ def test_a_run_can_be_listed_shown_watched_resumed_and_deleted(
         assert cli("runs", "resume", run, "-o", output, "--on", on).exit_code == 0
         assert output.read_bytes() == first
 
-    assert cli("runs", "cancel", run).exit_code == 0  # one that has ended stays as it is
+    again = cli("runs", "cancel", run)  # one that has ended stays as it is
+    assert again.exit_code == 0 and "had ended before, it is exact" in again.stdout
     assert RunStore(bucket, run).get_status().state == "exact"
     deleted = cli("runs", "delete", run)
     assert re.search(rf"deleted run {run}: \d+ objects", deleted.stdout)
@@ -226,3 +229,13 @@ def test_help_and_version(cli):
 def test_json_has_neither_nan_nor_infinity():
     told = json.loads(to_json({"a": math.nan, "b": [math.inf, {"c": -math.inf}], "d": 1.5}))
     assert told == {"a": None, "b": [None, {"c": None}], "d": 1.5}
+
+
+def test_python_m_is_the_command_and_a_reader_may_stop_reading():
+    command = [sys.executable, "-m", "polarlambda"]
+    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("polarlambda, version")
+    arguments = ["plan", "--shape", "1000x100", "--dtype", "uint8", "--workers", "8"]
+    with subprocess.Popen([*command, *arguments], stdout=-1, stderr=-1, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""

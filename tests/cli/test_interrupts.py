@@ -12,8 +12,10 @@ import sys
 import numpy as np
 import pytest
 
+from blockstore.keys import new_run_id
 from blockstore.runs import RunStore
 from polarlambda.local import LocalStack
+from polarlambda.runs import watch_run
 
 
 class Multiply:
@@ -63,11 +65,12 @@ def resume(cli, folder, run):
     return told
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_stops_paying_keeps_the_estimate_and_says_how_to_go_on(
-    cli, encoded, bucket, local_stack, slow_half
+    cli, encoded, bucket, local_stack, slow_half, number
 ):
     going = Multiply(local_stack, encoded)
-    code, errors = going.end(signal.SIGINT)
+    code, errors = going.end(number)
     assert code == 3, errors
     assert f"polarlambda runs resume {going.run}" in errors
     assert "Traceback" not in errors
@@ -105,10 +108,30 @@ def test_ctrl_c_while_the_deployed_coordinator_works_cancels_the_run(
     assert RunStore(bucket, going.run).stopped(1)
 
 
-def test_cancel_ends_a_run_of_somebody_else(cli, encoded, bucket, local_stack, slow_half):
+def test_a_deployed_run_that_is_interrupted_before_it_began_does_not_begin(bucket, monkeypatch):
+    from polarlambda import product_deployed
+    from polarlambda.product import Listeners
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(product_deployed, "call_coordinator", interrupt)
+    run = new_run_id(1, bytes(10))
+    event = {"version": 1, "matrix": "a", "x": f"runs/{run}/x.npy", "run": run}
+    result = product_deployed._await_deployed(bucket, None, "function", run, event, Listeners())
+    assert (result.state, result.met, result.value) == ("cancelled", False, None)
+    assert RunStore(bucket, run).stopped(1)
+
+
+def test_a_run_of_somebody_else_can_be_watched_and_cancelled(
+    cli, encoded, bucket, local_stack, slow_half
+):
     going = Multiply(local_stack, encoded)
+    watching = watch_run(going.run)
+    assert next(watching).state == "running"
     assert cli("runs", "cancel", going.run).exit_code == 0
     _, errors = going.process.communicate(timeout=60)
     assert going.process.returncode == 3, errors
     assert "cancelled" in errors
     assert RunStore(bucket, going.run).get_status().state == "cancelled"
+    assert [*watching][-1].state == "cancelled"

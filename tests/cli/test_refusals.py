@@ -132,6 +132,7 @@ WISHES = [
     ("--deadline -1", "deadline"),
     ("--deadline nan", "deadline"),
     ("-o no/such/folder/y.npy", "does not exist"),
+    ("-o /proc/y.npy", "folder /proc"),
     ("-o .", "is a folder"),
 ]
 

@@ -89,12 +89,14 @@ class Platform:
     table: dict[int, list[Outcome]] = field(default_factory=dict)
     default: list[Outcome] | None = None
     missing: bool = False
+    scale: float = 1.0  # of the matrix
     clock: Clock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(3)
         self.bucket = MemoryBucket(now=self.clock.now)
-        self.A = rng.standard_normal((self.rows, self.columns)).astype(self.dtype)
+        entries = rng.standard_normal((self.rows, self.columns))
+        self.A = (entries * self.scale).astype(self.dtype)
         shape = (self.columns,) if self.k is None else (self.columns, self.k)
         self.x = rng.standard_normal(shape).astype("<f4")
         code = make_code(self.code_name, workers=self.workers, data_blocks=self.data_blocks, seed=1)
@@ -188,7 +190,7 @@ class Platform:
         if how == "nan":
             value[0] = np.nan
         if how == "wrong":
-            value = value + 1
+            value = value + self.scale
         if how == "other x":
             digest = "sha256:other"
         body = encode_array(value)
@@ -197,6 +199,6 @@ class Platform:
             encoding=task.encoding,
             attempt=task.attempt,
             seconds_total=0.1,
-            scale=1.0,
+            scale=self.scale,
         )
         return Stored(body[:-1] if how == "cut" else body, metadata.to_metadata(), since)

@@ -178,3 +178,10 @@ def test_the_client_never_repeats_a_request_by_itself(monkeypatch):
     assert client.meta.config.retries["total_max_attempts"] == 1
     assert client.meta.config.max_pool_connections == 7
     assert client.meta.config.read_timeout == 930
+
+
+def test_an_endpoint_that_is_no_url_is_named(monkeypatch):
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", "nonsense")
+    with pytest.raises(InvokeUnavailable, match="AWS_ENDPOINT_URL_LAMBDA must be a URL"):
+        lambda_client()

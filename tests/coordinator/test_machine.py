@@ -11,6 +11,7 @@ from coordinator.pace import FASTEST, SLOWEST, pause
 from coordinator.signals import (
     Action,
     Arrived,
+    Decided,
     Decode,
     Decoded,
     Failed,
@@ -40,10 +41,14 @@ def fresh(until: str = "exact", **rules: float) -> State:
 
 
 def play(state: State, *signals: Signal) -> tuple[State, list[Action]]:
+    """What the machine orders; a decisive set that it wants to keep is the first one."""
     done: list[Action] = []
     for signal in signals:
         state, actions = step(state, signal)
         done += actions
+        for kept in [a.workers for a in actions if isinstance(a, StoreDecisive)]:
+            state, actions = step(state, Decided(signal.at, kept))
+            done += actions
     return state, done
 
 
@@ -71,7 +76,7 @@ def test_a_fresh_run_invokes_every_worker_once():
 def test_the_decisive_set_is_stored_before_it_is_decoded_and_holds_every_verified_answer():
     state, actions = play(running(), Arrived(1.0, (7, 1, 2)), Arrived(2.0, (0, 3, 4, 5)))
     decisive = (0, 1, 2, 3, 4, 5, 7)
-    assert actions[-3:] == [PutStop(1), StoreDecisive(decisive), Decode(decisive)]
+    assert actions[-3:] == [StoreDecisive(decisive), PutStop(1), Decode(decisive)]
     state, actions = play(state, Arrived(3.0, (6,)), Decoded(3.5))
     assert finish(actions).state == "exact" and finish(actions).met
     assert state.decisive == decisive
@@ -196,7 +201,7 @@ def test_resume_with_a_decisive_set_only_decodes():
         AnySOfN(N, S), fresh().rules, 9.0, tasks=tasks, attempt=1, decisive=(0, 2, 3, 4, 5, 6)
     )
     _, actions = play(state, Arrived(9.0, tuple(range(N))), Started(9.0))
-    assert actions == [Decode((0, 2, 3, 4, 5, 6))]
+    assert actions == [PutStop(1), Decode((0, 2, 3, 4, 5, 6))]
 
 
 def test_resume_invokes_blocks_that_were_never_invoked():
@@ -247,21 +252,21 @@ def test_whatever_happens_a_run_ends_once_and_is_exact_only_with_enough_answers(
         at += 0.5
         attempt = state.tasks[worker].attempt
         if outcome == "answer":
-            state, new = step(state, Arrived(at, (worker,)))
+            state, new = play(state, Arrived(at, (worker,)))
         elif outcome == "silent":
-            state, new = step(state, Tick(at))
+            state, new = play(state, Tick(at))
         else:
-            state, new = step(state, Failed(at, worker, attempt, "E", "m", outcome == "fatal"))
+            state, new = play(state, Failed(at, worker, attempt, "E", "m", outcome == "fatal"))
         actions += new
     for _ in range(4):
         at += TIMEOUT + 31
         for action in [a for a in actions if isinstance(a, Invoke)][1:]:
-            state, new = step(state, Invoked(at, action.workers, action.attempt))
+            state, new = play(state, Invoked(at, action.workers, action.attempt))
             actions += new
-        state, new = step(state, Tick(at))
+        state, new = play(state, Tick(at))
         actions += new
         if state.phase == "decoding":
-            state, new = step(state, Decoded(at))
+            state, new = play(state, Decoded(at))
             actions += new
     ends = [a for a in actions if isinstance(a, Finish)]
     assert len(ends) == 1 and state.phase == "finished"

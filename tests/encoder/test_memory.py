@@ -152,6 +152,18 @@ def test_a_disk_that_runs_full_is_a_typed_error_and_leaves_no_matrix(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_spool_folder_that_cannot_be_written_is_a_typed_error(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(**_: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", denied)
+    with pytest.raises(SpoolTooSmall, match="Permission denied; choose another folder"):
+        encode(MATRIX, bucket, "m", WIDE, memory=140 * MB, spool=tmp_path)
+    assert list(bucket.list("")) == []
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket on a server, for encoders in other processes."""
@@ -179,11 +191,13 @@ SCRIPT = textwrap.dedent(
     code = make_code("polar", workers=64, data_blocks=48)
     bucket = Bucket(s3_client(), "blocks")
     encode(sys.argv[1], bucket, "m", code, memory=140 << 20, spool=sys.argv[2], threads=1)
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
     """
 )
 
 
-def test_after_sigkill_the_spool_is_gone_and_a_second_run_completes(
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+def test_after_sigkill_the_spool_is_gone_and_a_second_run_completes_within_its_memory(
     server: Bucket, tmp_path: Path
 ) -> None:
     spool = tmp_path / "spool"
@@ -199,7 +213,8 @@ def test_after_sigkill_the_spool_is_gone_and_a_second_run_completes(
     left = {info.key: info.last_modified for info in server.list("matrices/")}
     assert 3 <= len(left) < 64 and list_matrices(server) == []
     assert list(spool.iterdir()) == []
-    subprocess.run(command, check=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout) << 10 <= 140 * MB, "peak memory above what was given"
     there = {info.key: info.last_modified for info in server.list("matrices/")}
     assert len(there) == 65 and all(there[key] == left[key] for key in left)
     manifest = load_manifest(server, "m")

@@ -244,6 +244,12 @@ def test_a_spool_folder_that_is_not_there(bucket: Bucket, tmp_path: Path) -> Non
         encode(GOOD, bucket, "m", CODE, spool=tmp_path / "none")
 
 
+@pytest.mark.parametrize("threads", [0, -1])
+def test_no_upload_threads(bucket: Bucket, threads: int) -> None:
+    with pytest.raises(EncodeError, match="threads must be at least 1"):
+        encode(GOOD, bucket, "m", CODE, threads=threads)
+
+
 def test_sums_that_no_dtype_holds(bucket: Bucket) -> None:
     with pytest.raises(SourceRefused, match="overflow"):
         encode(np.full((5, 4), 1e308), bucket, "m", CODE)

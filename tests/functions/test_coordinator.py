@@ -28,7 +28,9 @@ def platform(monkeypatch):
     made = Platform(clock=SystemClock(), default=[Answer(0.0)])
     made.bucket.put(X, encode_array(made.x))
     made.bucket.requests.clear()
-    settings = CoordinatorSettings("memory", "worker", Billing(worker_timeout=60.0))
+    settings = CoordinatorSettings(
+        "memory", "worker", Billing(worker_timeout=60.0, coordinator_memory_mb=2048)
+    )
     monkeypatch.setattr(app, "_connect", lambda: (settings, made.bucket, None))
     monkeypatch.setattr(app, "LambdaInvoker", lambda client, function, threads: made)
     return made
@@ -48,6 +50,35 @@ def test_x_may_lie_in_the_run_that_is_named(platform):
     platform.bucket.put(keys.x_key(RUN), encode_array(platform.x))
     answer = app.handler({**START, "x": keys.x_key(RUN), "run": RUN}, Context())
     assert answer["run"] == RUN and answer["exact"]
+
+
+def test_what_was_planned_stands_beside_what_was_used(platform):
+    run = app.handler(START, Context())["run"]
+    report = json.loads(platform.bucket.objects[keys.report_key(run, "json")].body)
+    assert report["planned"]["run_cost"]["total"] > 0
+    assert report["usage"]["coordinator_gb_seconds"] > 0
+
+
+def test_what_the_functions_cannot_hold_is_refused_before_anything_is_written(platform):
+    wide = np.ones((9, 10_000_000), np.float32)
+    platform.bucket.objects.clear()
+    platform.bucket.put(X, encode_array(wide))
+    platform.bucket.put(keys.manifest_key("photos"), platform.manifest.to_json())
+    before = set(platform.bucket.objects)
+    answer = app.handler(START, Context())
+    assert (answer["state"], answer["error_type"]) == ("refused", "PlanRefused")
+    assert set(platform.bucket.objects) == before and not platform.invoked
+
+
+def test_a_hand_over_is_billed_for_both_parts(platform):
+    platform.default = [Answer(0.4)]
+    run = app.handler(START, Context(seconds=1.0))["run"]
+    spent = json.loads(platform.bucket.objects[keys.run_key(run)].body)["spent"]
+    assert spent["seconds"] > 0 and spent["puts"] > 0 and spent["invokes"] == 1
+    app.handler({"version": 1, "resume": run}, Context())
+    usage = json.loads(platform.bucket.objects[keys.report_key(run, "json")].body)["usage"]
+    assert usage["invokes"] == platform.workers + 2
+    assert usage["coordinator_gb_seconds"] > 2 * spent["seconds"]  # 2,048 MB
 
 
 def test_an_event_delivered_twice_starts_one_run(platform):

@@ -83,8 +83,9 @@ def test_the_load_of_the_code_is_charged() -> None:
 def test_a_wider_dtype_for_the_coded_sums_is_charged_too() -> None:
     plan = encoding(dtype="u1", workers=256, data_blocks=240)
     run = plan_multiply(plan.manifest, (512,))
-    assert run.block_dtype == "int32"  # 240 x 255 does not fit an int16, one pixel does
-    assert run.time.byte_load == pytest.approx(2 * 256 / 240, rel=0.03)  # rows are rounded up
+    assert run.block_dtype == "int32"  # 240 x 255 does not fit an int16
+    # Without coding a pixel stays a byte.
+    assert run.time.byte_load == pytest.approx(4 * 256 / 240, rel=0.03)  # rows are rounded up
     known = encoding(dtype="u1", workers=256, data_blocks=240, value_range=(0, 1))
     assert known.manifest.dtype == "<i2"
 
@@ -183,6 +184,22 @@ def test_a_block_that_takes_too_long_names_the_time_out_then_the_workers() -> No
     assert no.argument == "workers" and no.fits > 8
     more = encoding(rows=20_000_000, columns=10_000, workers=no.fits, data_blocks=no.fits * 7 // 8)
     plan_multiply(more.manifest, (10_000,), worker_timeout=900)
+
+
+def test_what_no_number_of_workers_can_do_names_the_columns_of_x_then_the_rows() -> None:
+    wide = encoding(rows=10**6, columns=10_000)
+    slow = Platform(product_rate=2e5)
+    no = refused(
+        plan_multiply, wide.manifest, (10_000, 1_000), platform=slow, worker_memory_mb=10_240
+    )
+    assert no.argument == "columns of x" and 0 < no.fits < 1_000
+    plan_multiply(
+        wide.manifest, (10_000, no.fits), platform=slow, worker_memory_mb=10_240, worker_timeout=900
+    )
+
+    huge = encoding(rows=10**8, columns=100_000, dtype="f8")
+    no = refused(plan_multiply, huge.manifest, (100_000,))
+    assert no.argument == "rows of a block" and 0 < no.fits < huge.manifest.block_rows
 
 
 def test_a_coordinator_function_too_small_for_the_answers_is_refused() -> None:

@@ -201,3 +201,24 @@ def test_arrivals_refuse_impossible_tolerances():
     for options in ({"answer_error": 0}, {"tolerance": -1}, {"tolerance": "a"}):
         with pytest.raises(InvalidCode, match=next(iter(options))):
             code.arrivals(**options)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_plain_blocks_keep_their_integers(dtype):
+    """Nothing is added, so nothing needs room for sums: the baseline reads no byte too many."""
+    code = make_code("uncoded", workers=4, data_blocks=4)
+    limits = np.iinfo(dtype)
+    U = np.array([[limits.min], [limits.max], [0], [1]], dtype=">" + dtype)
+    coded = code.encode(U)
+    assert coded.dtype == np.dtype(dtype)
+    assert coded.dtype.isnative
+    assert np.array_equal(coded, U)
+    buffer = coded.copy()
+    code.encode_inplace(buffer)
+    assert np.array_equal(buffer, coded)
+
+
+def test_plain_booleans_become_bytes():
+    coded = make_code("uncoded", workers=2, data_blocks=2).encode([[True], [False]])
+    assert coded.dtype == np.uint8
+    assert coded.tolist() == [[1], [0]]

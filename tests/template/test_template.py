@@ -167,7 +167,7 @@ def test_the_handler_is_there(name: str) -> None:
 def test_the_function_is_given_every_setting_it_reads(name: str) -> None:
     folder = ROOT / "functions" / FUNCTIONS[name]["Handler"].split(".")[1]
     sources = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
-    read = set(re.findall(r"POLARLAMBDA_[A-Z]+", sources))
+    read = set(re.findall(r"POLARLAMBDA_[A-Z_]+", sources))
     given = set(TEMPLATE["Globals"]["Function"]["Environment"]["Variables"])
     given |= set(FUNCTIONS[name].get("Environment", {}).get("Variables", {}))
     assert read == given

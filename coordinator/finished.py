@@ -1,0 +1,44 @@
+"""A run that is exact, read back as it ended."""
+
+from __future__ import annotations
+
+from blockstore import keys
+from blockstore.errors import ObjectMissing, RunRecordError
+from blockstore.records import ErrorRecord
+from blockstore.runs import RunStore
+from coordinator.outcome import Outcome
+
+__all__ = ["load_finished"]
+
+
+def load_finished(store: RunStore) -> Outcome | None:
+    """The outcome of a run whose status is exact; None if it is not, or not all of it is there.
+
+    Cost: three GETs. Nothing is written: times and dollars stay those of the run.
+    """
+    try:
+        status = store.get_status()
+        if not status.exact:
+            return None
+        value, report = store.get_final(), store.get_report()
+        return Outcome(
+            run=store.run,
+            state=status.state,
+            met=True,
+            value=value,
+            exact=True,
+            verified=status.verified,
+            verification=str(report.get("verification", "")),
+            error=0.0,
+            error_upper=0.0,
+            arrivals=status.arrivals,
+            workers=status.workers,
+            seconds=status.seconds,
+            phases=dict(report.get("phases") or {}),
+            cost=status.cost,
+            message=status.message,
+            result_key=keys.final_result_key(store.run),
+            worker_errors=tuple(map(ErrorRecord.from_json, report.get("failures") or ())),
+        )
+    except (ObjectMissing, RunRecordError):
+        return None

@@ -1,0 +1,148 @@
+"""One product, by the deployed coordinator function."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from polarlambda.connect import function_client
+from polarlambda.deployed import StatusWatcher, call_coordinator, check_coordinator
+from polarlambda.errors import BadInput
+from polarlambda.result import Result
+from polarlambda.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from blockstore.bucket import Bucket
+    from blockstore.manifest import Manifest
+    from blockstore.records import RunStatus
+    from polarlambda.product import Listeners
+
+
+def run_deployed(
+    manifest: Manifest,
+    bucket: Bucket,
+    settings: Settings,
+    x: np.ndarray[Any, Any],
+    *,
+    until: str,
+    deadline: float | None,
+    listeners: Listeners,
+) -> Result:
+    """Upload x and have the deployed coordinator run the product; read the value by its key."""
+    from blockstore.keys import new_run_id, x_key
+    from blockstore.runs import RunStore
+
+    function = settings.need("coordinator")
+    client = function_client()
+    check_coordinator(client, function)
+    run = new_run_id(int(time.time() * 1000), os.urandom(10))
+    RunStore(bucket, run).save_x(x)
+    event = {
+        "version": 1,
+        "matrix": manifest.name,
+        "x": x_key(run),
+        "until": until,
+        "deadline": deadline,
+        "run": run,
+    }
+    return _await_deployed(bucket, client, function, run, event, listeners)
+
+
+def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
+    """Have the deployed coordinator go on with a run; see `polarlambda.runs.resume_run`."""
+    from blockstore.runs import RunStore
+
+    function = settings.need("coordinator")
+    RunStore(bucket, run).load_spec()
+    client = function_client()
+    event = {"version": 1, "resume": run}
+    return _await_deployed(bucket, client, function, run, event, listeners)
+
+
+def _await_deployed(
+    bucket: Bucket,
+    client: Any,
+    function: str,
+    run: str,
+    event: dict[str, Any],
+    listeners: Listeners,
+) -> Result:
+    from blockstore.arrays import get_array
+
+    try:
+        with StatusWatcher(bucket, run, listeners.on_arrival):
+            answer = call_coordinator(client, function, event)
+    except KeyboardInterrupt:  # it would go on without us, at our cost
+        try:
+            return _interrupted(bucket, run)
+        except KeyboardInterrupt:  # in a hurry: no estimate, but nobody is paid any longer
+            _cancel(bucket, run)
+            raise
+    except BadInput:
+        if "matrix" in event:  # a run that never began leaves nothing behind
+            bucket.delete([event["x"]])
+        raise
+    key = answer.get("result")
+    return Result(
+        run=answer["run"],
+        state=answer["state"],
+        value=get_array(bucket, key) if key else None,
+        exact=answer["exact"],
+        verified=answer["verified"],
+        met=answer["met"],
+        arrivals=answer["arrivals"],
+        workers=answer["workers"],
+        error=answer["error"],
+        error_upper=answer["error_upper"],
+        seconds=answer["seconds"],
+        cost=answer["cost"]["total"] if answer["cost"] else None,
+        bill=answer["cost"],
+        message=answer["message"],
+    )
+
+
+def _cancel(bucket: Bucket, run: str) -> RunStatus:
+    """Stop the deployed coordinator, also one that has not begun yet; the status then."""
+    from blockstore.errors import ObjectMissing
+    from blockstore.records import RunStatus
+    from blockstore.runs import RunStore
+    from coordinator.run import cancel_run
+
+    store = RunStore(bucket, run)
+    try:
+        return cancel_run(bucket, run)
+    except ObjectMissing:  # it finds the marker when it begins
+        store.put_stop(1)
+        message = "the run was cancelled before it began"
+        return RunStatus(run=run, state="cancelled", arrivals=0, workers=1, message=message)
+
+
+def _interrupted(bucket: Bucket, run: str) -> Result:
+    """What the deployed coordinator had published when it was told to stop."""
+    from blockstore.errors import ObjectMissing
+    from blockstore.runs import RunStore
+
+    status, store = _cancel(bucket, run), RunStore(bucket, run)
+    try:
+        value = store.get_estimate()
+    except ObjectMissing:
+        value = None
+    return Result(
+        run=run,
+        state=status.state,
+        value=value,
+        exact=False,
+        verified=False,
+        met=False,
+        arrivals=status.arrivals,
+        workers=status.workers,
+        error=status.error,
+        error_upper=status.error_upper,
+        seconds=status.seconds,
+        cost=None,
+        bill=None,
+        message=status.message,
+    )
