@@ -15,7 +15,7 @@ from polarcodes.circulant import circulant_coefficients
 from polarcodes.errors import InvalidCode
 
 # (K, r): tolerance: the r codewords of worker 1. Comments: mean seconds on the held-out rounds.
-_FOUND: dict[tuple[int, int], dict[float, tuple[str, ...]]] = {
+FOUND: dict[tuple[int, int], dict[float, tuple[str, ...]]] = {
     (20, 3): {
         0.0: (  # 0.0892; uc-mmc 0.2064, mcc 0.1562, cpgc 0.1508, rcsc 0.1363
             "+0",
@@ -77,13 +77,13 @@ def searched_coefficients(
     """
     K, r = schedule_checks.workers_and_load(workers, load)
     share = schedule_checks.tolerance(tolerance)
-    if (K, r) not in _FOUND:
-        known = ", ".join(f"workers={k} load={t}" for k, t in sorted(_FOUND))
+    if (K, r) not in FOUND:
+        known = ", ".join(f"workers={k} load={t}" for k, t in sorted(FOUND))
         raise InvalidCode(
             f"the schedule 'searched' is known for {known}; got workers={K} load={r}: find one "
             "with polarcodes.schedules.search_schedule, or use 'rcsc'"
         )
-    by_tolerance = _FOUND[K, r]
+    by_tolerance = FOUND[K, r]
     nearest = min(by_tolerance, key=lambda searched: (abs(searched - share), searched))
     return circulant_coefficients(K, [_base(word) for word in by_tolerance[nearest]])
 
