@@ -15,7 +15,7 @@ from polarcodes.circulant import circulant_coefficients
 from polarcodes.errors import InvalidCode
 
 # (K, r): tolerance: the r codewords of worker 1. Comments: mean seconds on the held-out rounds.
-_FOUND: dict[tuple[int, int], dict[float, tuple[str, ...]]] = {
+FOUND: dict[tuple[int, int], dict[float, tuple[str, ...]]] = {
     (20, 3): {
         0.0: (  # 0.0892; uc-mmc 0.2064, mcc 0.1562, cpgc 0.1508, rcsc 0.1363
             "+0",
@@ -48,6 +48,20 @@ _FOUND: dict[tuple[int, int], dict[float, tuple[str, ...]]] = {
             "-13 -14 -19",
         ),
     },
+    (32, 4): {
+        0.0: (  # 0.0804; uc-mmc 0.2053, mcc 0.1533, rcsc 0.1216
+            "+0",
+            "-2 +4 +5 +6 +8 +9 -15 +16 -18 +19 +22 +23 +24 -30 +31",
+            "+3 +6 +7 +8 +12 +15 +18 +19 -20 +21 +23 +26 -27",
+            "+0 +4 -5 -6 -9 -10 -13 +14 +15 -18 +21 +23 +30",
+        ),
+        0.05: (  # 0.0804; uc-mmc 0.1635, mcc 0.1533, rcsc 0.1045
+            "+0",
+            "-0 -1 +2 -4 +6 +8 -18 +20 +24 +27 +28 +30",
+            "+6 +7 +8 +15 +18 +19 -20 -21 +23 -27 +28",
+            "+0 +4 -5 -9 -10 -13 +14 +15 -17 -18 +21 +23 +30",
+        ),
+    },
 }
 
 
@@ -63,13 +77,13 @@ def searched_coefficients(
     """
     K, r = schedule_checks.workers_and_load(workers, load)
     share = schedule_checks.tolerance(tolerance)
-    if (K, r) not in _FOUND:
-        known = ", ".join(f"workers={k} load={t}" for k, t in sorted(_FOUND))
+    if (K, r) not in FOUND:
+        known = ", ".join(f"workers={k} load={t}" for k, t in sorted(FOUND))
         raise InvalidCode(
             f"the schedule 'searched' is known for {known}; got workers={K} load={r}: find one "
             "with polarcodes.schedules.search_schedule, or use 'rcsc'"
         )
-    by_tolerance = _FOUND[K, r]
+    by_tolerance = FOUND[K, r]
     nearest = min(by_tolerance, key=lambda searched: (abs(searched - share), searched))
     return circulant_coefficients(K, [_base(word) for word in by_tolerance[nearest]])
 

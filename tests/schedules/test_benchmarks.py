@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import harness, partial_gradients, replay, subtasks
+from benchmarks import harness, partial_gradients, recovery, replay, subtasks
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,14 @@ def test_subtasks(results, capsys):
     for found in stored["results"]["throughout"].values():
         assert found["r=4 ideal"]["ratio"] <= found["one ideal"]["ratio"] <= found["none"]["ratio"]
     assert "model lambda-rare-tail" in capsys.readouterr().out
+
+
+def test_recovery(results, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["recovery", "--small"])
+    assert harness.main("recovery", "", recovery.run) == 0
+    rows = json.loads((results / "recovery.json").read_text())["rows"]
+    assert len(rows) == 8
+    assert "mcc K=60 r=4, 15 messages: all / one QR" in capsys.readouterr().out
 
 
 def test_measured_profiles_are_replayed(results, tmp_path, capsys):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -153,21 +151,18 @@ def test_workers_that_never_answer():
 
 @pytest.mark.parametrize("name", ["rcsc", "mcc", "gradient", "uc-mmc"])
 def test_a_thousand_workers_of_four_tasks(name):
-    """The decoder keeps up: CPU seconds of all messages together, with room for a busy machine."""
+    """Sound at this size too; benchmarks/recovery.py measures the time."""
     schedule = make_schedule(name, workers=1000, load=4)
-    order = arrivals(schedule, 0)
     state = schedule.recovery()
-    begin = time.process_time()
-    for message in order:
-        state.add(*message)
-        if state.complete():
+    for message in arrivals(schedule, 0):
+        if state.add(*message) and state.complete():
             break
-    assert time.process_time() - begin < 30  # measured: 0.1-2
+    assert state.missing == ()
     weights = state.weights()
     rows = np.zeros((len(weights.messages), 1000))
     for row, (worker, message, part) in zip(rows, weights.messages, strict=True):
         word = schedule.equations(worker, message)[part]
         row[word.tasks] = word.values
     wanted = np.ones((1, 1000)) if weights.is_sum else np.eye(1000)[weights.tasks]
-    assert len(wanted) == 1 or len(wanted) >= len(state.recovered)
+    assert weights.is_sum or tuple(weights.tasks.tolist()) == state.recovered
     assert np.abs(weights.matrix @ rows - wanted).max() < 1e-9

@@ -8,9 +8,9 @@ import pytest
 
 from polarcodes import InvalidCode, schedule_checks
 from polarcodes.schedules import completion, make_schedule, search_schedule, shifted_exponential
-from polarcodes.searched import _FOUND
+from polarcodes.searched import FOUND
 
-SHIPPED = [(K, r, tolerance) for (K, r), found in _FOUND.items() for tolerance in found]
+SHIPPED = [(K, r, tolerance) for (K, r), found in FOUND.items() for tolerance in found]
 
 
 def searched(**options):
