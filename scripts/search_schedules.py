@@ -1,4 +1,4 @@
-"""Search schedules for the paper's delays and print the table of polarcodes/searched.py.
+"""Search schedules for the paper's delays and print the table of polarcodes/schedules/searched.py.
 
     python scripts/search_schedules.py [K r TOLERANCE CANDIDATES] [--max-degree D]
 

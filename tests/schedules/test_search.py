@@ -6,9 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polarcodes import InvalidCode, schedule_checks
-from polarcodes.schedules import completion, make_schedule, search_schedule, shifted_exponential
-from polarcodes.searched import FOUND
+from polarcodes import InvalidCode
+from polarcodes.schedules import (
+    checks,
+    completion,
+    make_schedule,
+    search_schedule,
+    shifted_exponential,
+)
+from polarcodes.schedules.searched import FOUND
 
 SHIPPED = [(K, r, tolerance) for (K, r), found in FOUND.items() for tolerance in found]
 
@@ -95,7 +101,7 @@ def test_one_row_leaves_nothing_to_search():
 def test_every_shipped_schedule_beats_the_others_on_new_delays(workers, load, tolerance):
     """New: another seed than the search's training and its judgement. Gains of at least 3 standard
     errors of the paired difference; the rounds are as many as make the least of them 4 or more."""
-    needed = schedule_checks.needed(workers, tolerance)
+    needed = checks.needed(workers, tolerance)
     seconds = shifted_exponential(
         np.random.default_rng(77), 1500 if tolerance >= 0.2 else 300, workers
     )

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from polarcodes import schedule_checks
 from polarcodes.checks import integer
 from polarcodes.errors import InvalidWorkers
-from polarcodes.recovery import Recovery
-from polarcodes.schedule_manifest import read_manifest, write_manifest
-from polarcodes.schedule_text import schedule_text
+from polarcodes.schedules import checks
+from polarcodes.schedules.manifest import read_manifest, write_manifest
+from polarcodes.schedules.recovery import Recovery
+from polarcodes.schedules.text import schedule_text
 
 SENDING = ("each", "together", "sum")
 
@@ -49,10 +49,10 @@ class Schedule:
     def __init__(
         self, name: str, coefficients: ArrayLike, *, sending: str = "each", seed: int | None = None
     ) -> None:
-        self.name = schedule_checks.name(name)
-        self.sending = schedule_checks.sending(sending, SENDING)
+        self.name = checks.name(name)
+        self.sending = checks.sending(sending, SENDING)
         self.seed = None if seed is None else integer("seed", seed, 0, None)
-        table = schedule_checks.coefficients(coefficients)
+        table = checks.coefficients(coefficients)
         table.flags.writeable = False
         self.coefficients: NDArray[np.float64] = table
 
@@ -71,7 +71,7 @@ class Schedule:
         row 1   W1     W2
         row 2   W2  W1+W2
         """
-        return cls(name, schedule_checks.table(table, tasks))
+        return cls(name, checks.table(table, tasks))
 
     @property
     def load(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from polarcodes.schedule import Codeword, Schedule
+    from polarcodes.schedules.schedule import Codeword, Schedule
 
 _COLUMNS = 100  # characters of a line
 _TERMS = 4  # longer sums are cut

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes import schedule_checks
 from polarcodes.errors import InvalidCode
+from polarcodes.schedules import checks
 
 Pair = tuple[int, int]
 
@@ -28,7 +28,7 @@ def cpgc_coefficients(workers: int, load: int) -> NDArray[np.float64]:
     >>> cpgc_coefficients(20, 3)[1:, 0].nonzero()[1] + 1
     array([ 3,  4, 10, 11])
     """
-    K, r = schedule_checks.workers_and_load(workers, load)
+    K, r = checks.workers_and_load(workers, load)
     if K % 4 or r > _LONGEST:
         wrong = f"workers={K}" if K % 4 else f"load={r}"
         raise InvalidCode(
@@ -37,7 +37,7 @@ def cpgc_coefficients(workers: int, load: int) -> NDArray[np.float64]:
         )
     rows: list[list[tuple[int, ...]]] = [[(task,) for task in range(K)]]
     rows += [list(row) for row in _coded_rows(K)[: r - 1]]
-    return schedule_checks.table(rows, K)
+    return checks.table(rows, K)
 
 
 def _coded_rows(K: int) -> list[list[Pair]]:

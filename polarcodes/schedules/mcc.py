@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes import schedule_checks
 from polarcodes.checks import integer
+from polarcodes.schedules import checks
 
 
 def mcc_coefficients(workers: int, load: int, *, seed: int = 0) -> NDArray[np.float64]:
@@ -20,7 +20,7 @@ def mcc_coefficients(workers: int, load: int, *, seed: int = 0) -> NDArray[np.fl
     normal matrix is invertible with probability 1, and well conditioned more often than that of a
     real Vandermonde matrix. Raises :class:`~polarcodes.errors.InvalidCode`.
     """
-    K, r = schedule_checks.workers_and_load(workers, load)
+    K, r = checks.workers_and_load(workers, load)
     rng = np.random.default_rng(integer("seed", seed, 0, None))
     generator = rng.standard_normal((K, math.ceil(K / r)))
     table = np.zeros((r, K, K))

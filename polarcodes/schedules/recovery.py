@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.recovery_weights import RecoveryWeights, solve_weights
-from polarcodes.schedule_checks import needed
+from polarcodes.schedules.checks import needed
+from polarcodes.schedules.weights import RecoveryWeights, solve_weights
 
 if TYPE_CHECKING:
-    from polarcodes.schedule import Codeword, Schedule
+    from polarcodes.schedules.schedule import Codeword, Schedule
 
 _ZERO = 1e-9  # relative size below which a difference counts as rounding
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes import schedule_checks
-from polarcodes.circulant import circulant_coefficients
 from polarcodes.errors import InvalidCode
+from polarcodes.schedules import checks
+from polarcodes.schedules.circulant import circulant_coefficients
 
 # (K, r): tolerance: the r codewords of worker 1. Comments: mean seconds on the held-out rounds.
 FOUND: dict[tuple[int, int], dict[float, tuple[str, ...]]] = {
@@ -75,8 +75,8 @@ def searched_coefficients(
     >>> searched_coefficients(20, 3, tolerance=0.3).shape
     (3, 20, 20)
     """
-    K, r = schedule_checks.workers_and_load(workers, load)
-    share = schedule_checks.tolerance(tolerance)
+    K, r = checks.workers_and_load(workers, load)
+    share = checks.tolerance(tolerance)
     if (K, r) not in FOUND:
         known = ", ".join(f"workers={k} load={t}" for k, t in sorted(FOUND))
         raise InvalidCode(

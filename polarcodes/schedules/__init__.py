@@ -25,17 +25,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.circulant import rcsc_coefficients, uc_mmc_coefficients
-from polarcodes.completion import Completion, completion, shifted_exponential
-from polarcodes.cpgc import cpgc_coefficients
 from polarcodes.errors import InvalidCode
-from polarcodes.gradient_coding import gradient_coefficients
-from polarcodes.mds_schedule import mcc_coefficients
-from polarcodes.recovery import Recovery
-from polarcodes.recovery_weights import RecoveryWeights
-from polarcodes.schedule import Codeword, Schedule
-from polarcodes.schedule_search import SearchResult, search_schedule
-from polarcodes.searched import searched_coefficients
+from polarcodes.schedules.circulant import rcsc_coefficients, uc_mmc_coefficients
+from polarcodes.schedules.completion_time import Completion, completion, shifted_exponential
+from polarcodes.schedules.cpgc import cpgc_coefficients
+from polarcodes.schedules.gradient_coding import gradient_coefficients
+from polarcodes.schedules.mcc import mcc_coefficients
+from polarcodes.schedules.recovery import Recovery
+from polarcodes.schedules.schedule import Codeword, Schedule
+from polarcodes.schedules.search import SearchResult, search_schedule
+from polarcodes.schedules.searched import searched_coefficients
+from polarcodes.schedules.weights import RecoveryWeights
 
 __all__ = [
     "SCHEDULE_NAMES",

@@ -12,7 +12,7 @@ from polarcodes.errors import InvalidManifest
 from polarcodes.manifest import VERSION, Fields
 
 if TYPE_CHECKING:
-    from polarcodes.schedule import Schedule
+    from polarcodes.schedules.schedule import Schedule
 
 _FIELDS = ("workers", "load", "tasks", "sending", "seed", "codewords", "values")
 

@@ -16,14 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes import schedule_checks
 from polarcodes.checks import integer
-from polarcodes.circulant import circulant_coefficients, rcsc_coefficients, uc_mmc_coefficients
-from polarcodes.completion import completion
-from polarcodes.cpgc import cpgc_coefficients
 from polarcodes.errors import InvalidCode
-from polarcodes.mds_schedule import mcc_coefficients
-from polarcodes.schedule import Schedule
+from polarcodes.schedules import checks
+from polarcodes.schedules.circulant import (
+    circulant_coefficients,
+    rcsc_coefficients,
+    uc_mmc_coefficients,
+)
+from polarcodes.schedules.completion_time import completion
+from polarcodes.schedules.cpgc import cpgc_coefficients
+from polarcodes.schedules.mcc import mcc_coefficients
+from polarcodes.schedules.schedule import Schedule
 
 Draw = Callable[[np.random.Generator, int, int], NDArray[np.float64]]
 """(generator, rounds, workers) -> (rounds, workers) seconds per task."""
@@ -82,12 +86,12 @@ def search_schedule(
     ``max_degree`` limits how many tasks a codeword adds up (encoding costs that many additions).
     The same arguments give the same schedule. Raises :class:`~polarcodes.errors.InvalidCode`.
     """
-    K, r = schedule_checks.workers_and_load(workers, load)
+    K, r = checks.workers_and_load(workers, load)
     if r == 1:
         raise InvalidCode(
             "load must be at least 2, got 1: the first row is uncoded, no other is left"
         )
-    needed = schedule_checks.needed(K, tolerance)
+    needed = checks.needed(K, tolerance)
     highest = K if max_degree is None else integer("max_degree", max_degree, 1, K)
     for name, value in (("candidates", candidates), ("rounds", rounds), ("held_out", held_out)):
         integer(name, value, 2, None)

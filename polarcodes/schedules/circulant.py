@@ -12,9 +12,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes import schedule_checks
 from polarcodes.checks import integer
 from polarcodes.errors import InvalidCode
+from polarcodes.schedules import checks
 
 Base = Sequence[tuple[int, float]]
 """A codeword of worker 1: pairs (shift, coefficient)."""
@@ -33,7 +33,7 @@ def circulant_coefficients(workers: int, bases: Sequence[Base]) -> NDArray[np.fl
 
 def uc_mmc_coefficients(workers: int, load: int) -> NDArray[np.float64]:
     """Uncoded computation with multi-message communication: worker k does W_k, W_{k+1}, ..."""
-    K, r = schedule_checks.workers_and_load(workers, load)
+    K, r = checks.workers_and_load(workers, load)
     return circulant_coefficients(K, [[(shift, 1.0)] for shift in range(r)])
 
 
@@ -47,7 +47,7 @@ def rcsc_coefficients(
     task twice. ``degrees`` starts with 1 (the first result is useful by itself); the default is
     1, 2, .., r. Raises :class:`~polarcodes.errors.InvalidCode`.
     """
-    K, r = schedule_checks.workers_and_load(workers, load)
+    K, r = checks.workers_and_load(workers, load)
     counts = _degrees(K, r, range(1, r + 1) if degrees is None else degrees)
     shifts = np.random.default_rng(integer("seed", seed, 0, None)).permutation(K)
     ends = list(accumulate(counts))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes import schedule_checks
 from polarcodes.checks import integer
-from polarcodes.circulant import uc_mmc_coefficients
+from polarcodes.schedules import checks
+from polarcodes.schedules.circulant import uc_mmc_coefficients
 
 _DRAWS = 16
 
@@ -24,7 +24,7 @@ def gradient_coefficients(workers: int, load: int, *, seed: int = 0) -> NDArray[
     cyclic repetition, worker k doing W_k..W_{k+r-1}, with real coefficients. Raises
     :class:`~polarcodes.errors.InvalidCode`.
     """
-    K, r = schedule_checks.workers_and_load(workers, load)
+    K, r = checks.workers_and_load(workers, load)
     rng = np.random.default_rng(integer("seed", seed, 0, None))
     if K % r:
         return _cyclic(K, r, rng)

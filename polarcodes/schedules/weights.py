@@ -13,7 +13,7 @@ from polarcodes.checks import first_not_finite_row
 from polarcodes.errors import InvalidAnswers
 
 if TYPE_CHECKING:
-    from polarcodes.schedule import Schedule
+    from polarcodes.schedules.schedule import Schedule
 
 _EXACT = 1e-6  # largest error of a reproduced unit vector
 _NOTHING = 1e-12  # weights below it are rounding

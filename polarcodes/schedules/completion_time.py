@@ -1,8 +1,8 @@
 """When do the workers of a schedule have enough? Many rounds simulated at once.
 
-The elimination of :class:`~polarcodes.recovery.Recovery`, carried out for a batch of rounds in
-step, so that a thousand rounds of 20 workers take a fraction of a second. Nothing here reads a
-clock: times are numbers that the caller draws.
+The elimination of :class:`~polarcodes.schedules.recovery.Recovery`, carried out for a batch of
+rounds in step, so that a thousand rounds of 20 workers take a fraction of a second. Nothing here
+reads a clock: times are numbers that the caller draws.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from polarcodes.checks import integer
 from polarcodes.errors import InvalidCode
-from polarcodes.schedule import Schedule
-from polarcodes.schedule_checks import needed
+from polarcodes.schedules.checks import needed
+from polarcodes.schedules.schedule import Schedule
 
 _ZERO = 1e-9
 _BATCH_VALUES = 1 << 17  # of the echelon forms together: 1 MB, within the cache
