@@ -16,13 +16,13 @@ TIME_TARGET, MEMORY_TARGET, DENSE_TARGET = 60.0, 3.0, 10.0
 
 
 def decodable_set(code: ErasureCode, seed: int) -> list[int]:
-    """Workers in random order up to the decisive one: as many steps as a decoder ever has."""
+    """Workers in random order until the sequential decoder is ready: its steps are the most."""
     state = code.arrivals()
     arrived: list[int] = []
     for worker in np.random.default_rng(seed).permutation(code.workers).tolist():
         state.add(worker)
         arrived.append(worker)
-        if state.decodable:
+        if state.method == "sequential":
             break
     return arrived
 

@@ -86,7 +86,8 @@ def expected_time(
     start = dispatch_times(workers, platform) + extra
     coded_task = task_time(work, memory_mb, workers, platform).seconds
     plain_task = task_time(plain, memory_mb, workers, platform).seconds
-    coded = decoding_times(code, start + coded_task) + finish_seconds(work, data_blocks, platform)
+    coded = decoding_times(code, start + coded_task, quick=True)
+    coded += finish_seconds(work, data_blocks, platform)
     uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
     return ExpectedTime(
         code=code.name,

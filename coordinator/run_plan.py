@@ -126,7 +126,7 @@ def plan_multiply(
         code, work, np.dtype(manifest.source_dtype), worker_memory_mb, delays, platform
     )
     orders = affordable(ORDERS, manifest.workers)
-    arrivals = arrivals_needed(code, np.random.default_rng(SEED), orders)
+    arrivals = arrivals_needed(code, np.random.default_rng(SEED), orders, quick=True)
     usage = _worker_usage(work, manifest.workers, time, delays.mean, worker_memory_mb)
     usage += _coordinator_usage(manifest.workers, time)
     if on == "lambda":

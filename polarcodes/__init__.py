@@ -29,6 +29,7 @@ from polarcodes.errors import (
     NotDecodable,
 )
 from polarcodes.estimate import Estimate
+from polarcodes.estimators import estimate_product, fixed_blocks, from_reference
 from polarcodes.plan import DecodingPlan
 from polarcodes.registry import CODE_NAMES, code_from_manifest, make_code
 from polarcodes.residual import Residual
@@ -49,5 +50,8 @@ __all__ = [
     "NotDecodable",
     "Residual",
     "code_from_manifest",
+    "estimate_product",
+    "fixed_blocks",
+    "from_reference",
     "make_code",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from polarcodes.checks import real, worker_indices
-from polarcodes.erasures import ErasureTree
 from polarcodes.errors import InvalidCode, InvalidWorkers
+
+ANSWER_ERROR = 3.4e-8
+"""rms relative error of an answer that was rounded to float32."""
+
+TOLERANCE = 1e-3
+"""Largest predicted relative error of the product that counts as decodable."""
 
 
 class Arrivals(ABC):
@@ -32,6 +34,8 @@ class Arrivals(ABC):
         for name, value in (("answer_error", answer_error), ("tolerance", tolerance)):
             if not real(name, value) > 0:
                 raise InvalidCode(f"{name} must be a positive number, got {value!r}")
+        self.answer_error = answer_error
+        self.tolerance = tolerance
         self._workers = workers
         self._erased = bytearray(b"\x01") * workers
         self._count = 0
@@ -73,25 +77,6 @@ class Arrivals(ABC):
     @abstractmethod
     def _settle(self, worker: int) -> None:
         """Account for one new arrival."""
-
-
-class SequentialArrivals(Arrivals):
-    """Arrivals of a code with a sequential decoder: O(log N) for each."""
-
-    def __init__(
-        self, workers: int, slots: NDArray[np.intp], answer_error: float, tolerance: float
-    ) -> None:
-        super().__init__(workers, answer_error, tolerance)
-        self._tree = ErasureTree(workers)
-        self._waiting = set(slots.tolist())
-
-    @property
-    def decodable(self) -> bool:
-        """Whether the sequential decoder reaches every data slot."""
-        return not self._waiting
-
-    def _settle(self, worker: int) -> None:
-        self._waiting.discard(self._tree.settle(worker))
 
 
 class CountedArrivals(Arrivals):

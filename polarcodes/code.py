@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from polarcodes.arrivals import Arrivals
+from polarcodes.arrivals import ANSWER_ERROR, TOLERANCE, Arrivals
 from polarcodes.checks import (
     answer_rows,
     data_rows,
@@ -206,15 +206,29 @@ class ErasureCode(ABC):
         """The largest sum of |coefficients| over a generator row: how much values may grow."""
 
     @abstractmethod
-    def arrivals(self, *, answer_error: float = 3.4e-8, tolerance: float = 1e-3) -> Arrivals:
+    def arrivals(
+        self, *, answer_error: float = ANSWER_ERROR, tolerance: float = TOLERANCE
+    ) -> Arrivals:
         """Return an empty arrivals state."""
 
     @abstractmethod
-    def decodable(self, S: Iterable[int]) -> bool:
-        """Return whether the answers of S determine every data block."""
+    def decodable(
+        self,
+        S: Iterable[int],
+        *,
+        answer_error: float = ANSWER_ERROR,
+        tolerance: float = TOLERANCE,
+    ) -> bool:
+        """Return whether the answers of S determine every data block, to the tolerance."""
 
     @abstractmethod
-    def plan(self, S: Iterable[int]) -> DecodingPlan:
+    def plan(
+        self,
+        S: Iterable[int],
+        *,
+        answer_error: float = ANSWER_ERROR,
+        tolerance: float = TOLERANCE,
+    ) -> DecodingPlan:
         """Return the plan that decodes the answers of S.
 
         Raises :class:`~polarcodes.errors.NotDecodable`.

@@ -10,8 +10,6 @@ input, the later one the first. So the arrivals state walks one path of log2 N n
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,28 +55,3 @@ class ErasureTree:
             half //= 2
         self._stages[-1][base] = 0
         return base
-
-
-def completing_workers(erased: Flags, decodable: Callable[[Flags], bool]) -> list[int]:
-    """Return missing workers that together make S decodable, none of which can be left out.
-
-    ``decodable`` judges a pattern of erased workers and must accept the empty one. Dropping runs
-    of workers by bisection keeps the number of patterns near the size of the answer times log2 N.
-    """
-    flags = np.array(erased, dtype=bool)
-    missing = np.flatnonzero(flags)
-    flags[:] = False
-    needed: list[int] = []
-    runs = [missing]
-    while runs:
-        run = runs.pop()
-        flags[run] = True
-        if decodable(flags):
-            continue
-        flags[run] = False
-        if len(run) == 1:
-            needed.append(int(run[0]))
-        else:
-            middle = len(run) // 2
-            runs += [run[middle:], run[:middle]]
-    return sorted(needed)

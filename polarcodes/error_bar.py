@@ -74,7 +74,7 @@ def upper_relative_error(order: int, slots: NDArray[np.intp], workers: NDArray[n
     freedom = math.inf
     if beta_squared > 0:
         freedom = max(1.0, (1 - 2 / blocks) * (mean * blocks) ** 2 / beta_squared)
-    worst = max(float(diagonal.max()), mean * _chi_square_ratio(freedom))
+    worst = max(float(diagonal.max()), mean * chi_square_ratio(freedom))
     return min(cap, math.sqrt(worst))
 
 
@@ -117,7 +117,7 @@ def _transform(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return result.reshape(-1)
 
 
-def _chi_square_ratio(freedom: float) -> float:
+def chi_square_ratio(freedom: float) -> float:
     """Return the quantile at two standard deviations of chi-square over its degrees of freedom.
 
     Wilson and Hilferty's cube: exact to 1.5 % down to one degree of freedom.

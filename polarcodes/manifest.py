@@ -62,6 +62,36 @@ class Fields:
         signs.flags.writeable = False
         return signs
 
+    def sign_rows(self, name: str, shape: tuple[int, int]) -> NDArray[np.int8]:
+        """Return rows of signs, +1 or -1, as an array of ``shape``."""
+        rows = self._rows(name, shape)
+        if not all(type(value) is int and value in (1, -1) for row in rows for value in row):
+            raise InvalidManifest(f"{name} must hold 1 and -1 only")
+        signs = np.array(rows, np.int8).reshape(shape)
+        signs.flags.writeable = False
+        return signs
+
+    def numbers(self, name: str, shape: tuple[int, int]) -> NDArray[np.float64]:
+        """Return rows of finite numbers as an array of ``shape``."""
+        rows = self._rows(name, shape)
+        if not all(type(value) in (int, float) for row in rows for value in row):
+            raise InvalidManifest(f"{name} must hold numbers only")
+        values = np.array(rows, np.float64).reshape(shape)
+        if not np.isfinite(values).all():
+            raise InvalidManifest(f"{name} must hold finite numbers only")
+        values.flags.writeable = False
+        return values
+
+    def _rows(self, name: str, shape: tuple[int, int]) -> list[list[Any]]:
+        rows = self._manifest[name]
+        if (
+            not isinstance(rows, list)
+            or len(rows) != shape[0]
+            or not all(isinstance(row, list) and len(row) == shape[1] for row in rows)
+        ):
+            raise InvalidManifest(f"{name} must be {shape[0]} lists of {shape[1]} numbers")
+        return rows
+
     def _integers(self, name: str, count: int) -> list[int]:
         values = self._manifest[name]
         if (

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
+from polarcodes.berrut import BerrutCode
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidCode, InvalidManifest
+from polarcodes.hadamard import HadamardCode
+from polarcodes.lt import LtCode
+from polarcodes.mds import MdsCode
 from polarcodes.polar import PolarCode
+from polarcodes.product import ProductCode
+from polarcodes.replication import ReplicationCode
 from polarcodes.uncoded import UncodedCode
 
-_CODES: dict[str, type[ErasureCode]] = {code.name: code for code in (PolarCode, UncodedCode)}
+_CODES: dict[str, type[ErasureCode]] = {
+    code.name: code
+    for code in (
+        BerrutCode,
+        HadamardCode,
+        LtCode,
+        MdsCode,
+        PolarCode,
+        ProductCode,
+        ReplicationCode,
+        UncodedCode,
+    )
+}
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    HadamardCode.name: ("rounds", "rotated"),
+    LtCode.name: ("decoder", "c", "delta"),
+    MdsCode.name: ("basis",),
+    PolarCode.name: ("epsilon",),
+    ProductCode.name: ("grid", "data_grid"),
+}
 
 CODE_NAMES = tuple(sorted(_CODES))
 """Names that :func:`make_code` knows."""
@@ -20,7 +45,9 @@ def make_code(
 ) -> ErasureCode:
     """Make a code: ``name`` one of :data:`CODE_NAMES`, N workers, s data blocks.
 
-    Options: ``epsilon`` for ``"polar"``. The same arguments give the same code on every machine.
+    Options: ``epsilon`` for ``"polar"``; ``rounds`` and ``rotated`` for ``"hadamard"``; ``basis``
+    for ``"mds"``; ``decoder``, ``c`` and ``delta`` for ``"lt"``; ``grid`` and ``data_grid`` for
+    ``"product"``. The same arguments give the same code on every machine.
     Raises :class:`~polarcodes.errors.InvalidCode`.
 
     >>> make_code("polar", workers=64, data_blocks=48)
@@ -28,7 +55,7 @@ def make_code(
     """
     if name not in _CODES:
         raise InvalidCode(f"name must be one of {', '.join(CODE_NAMES)}, got {name!r}")
-    known = ("epsilon",) if name == PolarCode.name else ()
+    known = _OPTIONS.get(name, ())
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise InvalidCode(

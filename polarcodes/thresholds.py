@@ -4,8 +4,8 @@
 transform gives its upper input at the later and its lower input at the earlier of its two outputs'
 times. So the time at which every slot becomes known is the polar transform of the arrival times
 with (max, min) in place of (a + b, a - b), and a code is decodable at the latest time among its
-data slots. This is exactly `code.decodable` asked at every moment, at a cost of N log2 N
-comparisons a round.
+data slots, at a cost of N log2 N comparisons a round. That is when the sequential decoder is ready;
+the syndrome decoder may be ready some answers earlier, which only the rank tells.
 """
 
 from __future__ import annotations
@@ -14,34 +14,46 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polarcodes.code import ErasureCode
+from polarcodes.hadamard import HadamardCode
 
 
-def decoding_times(code: ErasureCode, times: ArrayLike) -> NDArray[np.float64]:
+def decoding_times(
+    code: ErasureCode, times: ArrayLike, *, quick: bool = False
+) -> NDArray[np.float64]:
     """When each round becomes decodable.
 
     Parameters: `times` (rounds, N), arrival time of every worker, in any unit; inf for an answer
     that never comes. Returns (rounds,) float64: the smallest t such that the workers with time <= t
-    decode; inf when no set does. Cost: N log2 N per round for `polar`; one `code.decodable` per
-    bisection step (log2 N) for families without a closed form. Raises ValueError when `times` does
-    not have N columns or holds NaN.
+    decode; inf when no set does. Exactly `code.decodable` asked at every moment, by a search up
+    from the s-th arrival: one `code.decodable` per round where s answers suffice, log2 N at most
+    elsewhere. With `quick` in closed form where there is one, for planning: `polar` by its
+    sequential decoder (an upper bound, 4 % late at N = 256, s = 192), `hadamard` of two rounds with
+    rotated stages at the s-th answer (too early for 3 in 19,000 codes and orders; see
+    benchmarks/thresholds.py). Raises ValueError when `times` does not have N columns or holds NaN.
     """
     table = np.array(times, dtype=np.float64, ndmin=2)
     if table.ndim != 2 or table.shape[1] != code.workers:
         raise ValueError(f"times must be (rounds, {code.workers}), got shape {table.shape}")
     if np.isnan(table).any():
         raise ValueError("times must not hold NaN; use inf for an answer that never comes")
-    if code.name == "polar":
-        return np.asarray(_slot_times(table)[:, code.slots].max(axis=1))
     if code.name == "uncoded":
         return np.asarray(table.max(axis=1))
-    return np.array([_bisected(code, row) for row in table])
+    if quick and isinstance(code, HadamardCode) and code.rounds.angles is not None:
+        return np.asarray(
+            np.partition(table, code.data_blocks - 1, axis=1)[:, code.data_blocks - 1]
+        )
+    if quick and code.name == "polar":
+        return np.asarray(_slot_times(table)[:, code.slots].max(axis=1))
+    return np.array([_searched(code, row) for row in table])
 
 
-def arrivals_needed(code: ErasureCode, rng: np.random.Generator, orders: int) -> NDArray[np.intp]:
+def arrivals_needed(
+    code: ErasureCode, rng: np.random.Generator, orders: int, *, quick: bool = False
+) -> NDArray[np.intp]:
     """Number of arrivals that decode, (orders,) intp, when the workers answer in a uniform random
-    order."""
+    order; `quick` as in :func:`decoding_times`."""
     ranks = np.argsort(rng.random((orders, code.workers)), axis=1) + 1.0
-    return decoding_times(code, ranks).astype(np.intp)
+    return decoding_times(code, ranks, quick=quick).astype(np.intp)
 
 
 def _slot_times(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -58,12 +70,15 @@ def _slot_times(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return table
 
 
-def _bisected(code: ErasureCode, times: NDArray[np.float64]) -> float:
+def _searched(code: ErasureCode, times: NDArray[np.float64]) -> float:
     order = np.argsort(times, kind="stable")
-    if not code.decodable(order[np.isfinite(times[order])].tolist()):
+    order = order[np.isfinite(times[order])]
+    low, high, step = code.data_blocks - 1, code.data_blocks, 1  # `low` arrivals never decode
+    while high <= order.size and not code.decodable(order[:high]):
+        low, high, step = high, max(min(high + step, order.size), high + 1), 2 * step
+    if high > order.size:
         return float("inf")
-    low, high = 0, len(order)  # never decodable with `low` arrivals, always with `high`
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if code.decodable(order[:middle].tolist()) else (middle, high)
+        low, high = (low, middle) if code.decodable(order[:middle]) else (middle, high)
     return float(times[order[high - 1]])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.arrivals import CountedArrivals
+from polarcodes.arrivals import ANSWER_ERROR, TOLERANCE, CountedArrivals
 from polarcodes.checks import integer, worker_indices
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidCode, NotDecodable
@@ -45,15 +45,29 @@ class UncodedCode(ErasureCode):
         """1: nothing is added up."""
         return 1
 
-    def arrivals(self, *, answer_error: float = 3.4e-8, tolerance: float = 1e-3) -> CountedArrivals:
+    def arrivals(
+        self, *, answer_error: float = ANSWER_ERROR, tolerance: float = TOLERANCE
+    ) -> CountedArrivals:
         """Return an empty arrivals state."""
         return CountedArrivals(self.workers, self.workers, answer_error, tolerance)
 
-    def decodable(self, S: Iterable[int]) -> bool:
+    def decodable(
+        self,
+        S: Iterable[int],
+        *,
+        answer_error: float = ANSWER_ERROR,
+        tolerance: float = TOLERANCE,
+    ) -> bool:
         """Return whether S is everybody."""
         return worker_indices(S, self.workers).size == self.workers
 
-    def plan(self, S: Iterable[int]) -> SelectionPlan:
+    def plan(
+        self,
+        S: Iterable[int],
+        *,
+        answer_error: float = ANSWER_ERROR,
+        tolerance: float = TOLERANCE,
+    ) -> SelectionPlan:
         """Return the plan that puts the answers in order; raises NotDecodable."""
         workers = worker_indices(S, self.workers)
         missing = np.setdiff1d(np.arange(self.workers), workers)

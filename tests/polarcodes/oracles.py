@@ -47,3 +47,14 @@ def decodable_order(code, rng: np.random.Generator) -> list[int]:
         if state.decodable:
             return order[:count]
     raise AssertionError("all workers together must be decodable")
+
+
+def sequential_order(code, rng: np.random.Generator) -> list[int]:
+    """Workers in random order, cut at the first set that polar's sequential decoder takes."""
+    state = code.arrivals()
+    order = rng.permutation(code.workers).tolist()
+    for count, worker in enumerate(order, 1):
+        state.add(worker)
+        if state.method == "sequential":
+            return order[:count]
+    raise AssertionError("all workers together must be decodable")

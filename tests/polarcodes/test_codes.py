@@ -56,7 +56,7 @@ def test_impossible_uncoded_runs_and_unknown_names_are_refused():
         make_code("uncoded", workers=4, data_blocks=3)
     with pytest.raises(InvalidCode, match="no option"):
         make_code("uncoded", workers=4, data_blocks=4, epsilon=0.5)
-    with pytest.raises(InvalidCode, match="polar, uncoded"):
+    with pytest.raises(InvalidCode, match=r"hadamard.*polar.*uncoded, got 'turbo'"):
         make_code("turbo", workers=4, data_blocks=4)
 
 

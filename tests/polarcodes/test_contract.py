@@ -36,6 +36,11 @@ codes = st.sampled_from(CASES).map(
 )
 
 
+def exact(code) -> bool:
+    """Whether the code keeps integers exact; the others say so by a float dtype."""
+    return code.encoded_dtype("uint8", 0, 255).kind in "iu"
+
+
 def data(code, rng, columns=5):
     return rng.standard_normal((code.data_blocks, columns))
 
@@ -49,10 +54,15 @@ def test_encoding_is_the_generator_times_the_data(code, rng):
 def test_encoding_in_place_gives_the_same_codeword(code, rng):
     for dtype in ("int16", "int32", "int64", "float32", "float64"):
         U = rng.integers(-20, 20, (code.s, 9)).astype(dtype)
-        buffer = np.zeros((code.N, 9), dtype)
+        wanted = code.encode(U)
+        buffer = np.zeros((code.N, 9), dtype if exact(code) else wanted.dtype)
         buffer[code.slots] = U
         code.encode_inplace(buffer)
-        assert np.array_equal(buffer, code.generator() @ U.astype(float))
+        if exact(code):
+            assert np.array_equal(buffer, code.generator() @ U.astype(float))
+        else:
+            close = 1e-5 if buffer.dtype == np.float32 else 1e-12
+            np.testing.assert_allclose(buffer, wanted, atol=20 * close * code.s)
 
 
 def test_encoding_leaves_its_input_alone_whatever_the_layout(code, rng):
@@ -75,14 +85,23 @@ def test_integers_are_exact_at_their_limits(code, rng, dtype):
     low, high = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     U = rng.choice([low, high], (code.s, 8)).astype(dtype)
     coded = code.encode(U)
-    assert coded.dtype.kind in "iu"
-    assert np.array_equal(coded.astype(object), code.generator().astype(int) @ U.astype(object))
+    if exact(code):
+        assert coded.dtype.kind in "iu"
+        assert np.array_equal(coded.astype(object), code.generator().astype(int) @ U.astype(object))
+        return
+    assert coded.dtype == (np.float32 if U.itemsize <= 2 else np.float64)
+    wanted = code.generator() @ U.astype(float)
+    close = (1e-6 if coded.dtype == np.float32 else 1e-14) * np.abs(wanted).max()
+    np.testing.assert_allclose(coded, wanted, atol=close)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_wide_integers_keep_all_their_digits(code, rng, dtype):
     U = (2**54 + rng.integers(0, 1000, (code.s, 8))).astype(dtype)
     coded = code.encode(U)
+    if not exact(code):
+        assert coded.dtype == np.float64
+        return
     assert coded.dtype == (np.int64 if code.adds_blocks else np.dtype(dtype))
     assert np.array_equal(coded.astype(object), code.generator().astype(int) @ U.astype(object))
 
@@ -270,6 +289,8 @@ def test_the_predicted_error_falls_and_the_upper_bound_stays_above_it(code, rng)
     last = np.inf
     for m in range(1, code.N + 1):
         estimate = code.estimate(order[:m], coded[order[:m]])
-        assert estimate.relative_error == code.predicted_error(m) <= last
         assert estimate.relative_error_upper >= estimate.relative_error
+        if code.name == "berrut":  # depends on the set, and gets worse where neighbours are missing
+            continue
+        assert estimate.relative_error == code.predicted_error(m) <= last
         last = estimate.relative_error

@@ -11,7 +11,7 @@ from polarcodes import CodeError, DecodingPlan, InvalidPlan, code_from_manifest,
 from polarcodes.construction import data_slots
 from polarcodes.erasures import erased_inputs
 from polarcodes.sequential import compile_operations, first_step
-from tests.polarcodes.oracles import decodable_order
+from tests.polarcodes.oracles import sequential_order
 
 
 def polar(workers, blocks, slots=None):
@@ -29,7 +29,7 @@ def test_decodes_every_decodable_set_of_any_slots(level, random):
     rng = np.random.default_rng(random.randint(0, 2**32))
     U = rng.integers(-50, 50, (len(slots), 3))
     coded = code.encode(U)
-    S = decodable_order(code, rng)
+    S = sequential_order(code, rng)
     assert np.array_equal(code.plan(S).apply(coded[S].astype(float)), U)
 
 
@@ -69,7 +69,7 @@ def test_float32_answers_decode_within_the_expected_rounding(workers, blocks, li
     U = rng.standard_normal((blocks, 8))
     coded = code.encode(U).astype(np.float32)
     for _ in range(5):
-        S = decodable_order(code, rng)
+        S = sequential_order(code, rng)
         plan = code.plan(S)
         X = plan.apply(coded[S])
         error = np.linalg.norm(X - U) / np.linalg.norm(U)
@@ -82,7 +82,7 @@ def test_float32_answers_decode_within_the_expected_rounding(workers, blocks, li
 
 def test_predicted_error_is_the_norm_of_the_decoder():
     code = polar(64, 48)
-    S = decodable_order(code, np.random.default_rng(0))
+    S = sequential_order(code, np.random.default_rng(0))
     plan = code.plan(S)
     dense = plan.apply(np.eye(len(S)))
     # 32 Gaussian columns: the relative standard deviation of the norm is below 13 %; 4 of them.
@@ -92,7 +92,7 @@ def test_predicted_error_is_the_norm_of_the_decoder():
 def test_memory_is_at_most_three_arrays():
     code = polar(1024, 896)
     rng = np.random.default_rng(1)
-    S = decodable_order(code, rng)
+    S = sequential_order(code, rng)
     Y = rng.standard_normal((len(S), 2000)).astype(np.float32)
     plan = code.plan(S)
     tracemalloc.start()
@@ -110,7 +110,7 @@ def stored(code, S):
 
 def test_plans_that_do_not_fit_together_are_refused():
     code = polar(64, 48)
-    S = decodable_order(code, np.random.default_rng(2))
+    S = sequential_order(code, np.random.default_rng(2))
     good = stored(code, S)
     assert good["first"].size > 20
     DecodingPlan.from_arrays(good)
@@ -152,7 +152,7 @@ def test_plans_that_do_not_fit_together_are_refused():
 
 def test_a_plan_cannot_be_changed():
     code = polar(64, 48)
-    S = decodable_order(code, np.random.default_rng(3))
+    S = sequential_order(code, np.random.default_rng(3))
     plan = code.plan(S)
     Y = np.random.default_rng(4).standard_normal((len(S), 2))
     X = plan.apply(Y)

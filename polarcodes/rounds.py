@@ -1,0 +1,180 @@
+"""One or two randomised rounds of the Hadamard transform: the generator G of a code, applied fast.
+
+A round is B = H D with random signs D. One round is G = B, entries +1 and -1 (arXiv 2309.00682);
+two rounds are G = B_2 B_1 / sqrt(N) (ours). A stage of H may be rotated: each of its pairs of rows
+has an angle t of its own,
+
+    (a, b) -> sqrt(2) (a cos t + b sin t, a sin t - b cos t),
+
+which is the plain butterfly (a + b, a - b) at t = pi/4. B^T B = N I for any angles, so G^T G = N I.
+Rotated are the last stage of the first round, on rows (2j, 2j+1), and the last four stages of the
+second (all of them up to N = 16, where fewer leave some sets of erasures singular).
+
+The last four stages of a round are one product with a small matrix per 16 neighbouring rows, and
+that matrix absorbs the angles, the signs of the next round and the scale: two rotated rounds cost
+two plain transforms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polarcodes.transform import kronecker_products, transform_rows
+
+_GROUP = 1 << 4  # rows of one small product, the fastest Kronecker factor
+ROTATED_STAGES = 4
+"""Rotated stages of the second round, as far as log2 N allows."""
+
+_SINGLE_THREAD = 1 << 17  # multiplications of one product that BLAS does not share among threads
+
+Ids = NDArray[np.intp]
+Float = NDArray[np.float64]
+
+
+class Rounds:
+    """G and its transpose as operators on the rows of (N, L) arrays.
+
+    Parameters
+    ----------
+    signs : (r, N) int8
+        The diagonals of D, +1 or -1; r is 1 or 2.
+    angles : (1 + min(4, log2 N), N/2) float64 or None
+        Of two rounds: row 0 rotates the last stage of the first round, row 1 + q that stage of the
+        second which pairs rows differing in bit q; column j belongs to the j-th such pair.
+    """
+
+    def __init__(self, signs: NDArray[np.int8], angles: Float | None = None) -> None:
+        self.signs = signs
+        self.angles = angles if angles is not None and angles.size else None
+        self.order: int = signs.shape[1]
+        self._matrices: dict[str, list[NDArray[Any]]] = {}
+
+    @staticmethod
+    def angle_shape(order: int) -> tuple[int, int]:
+        """Return the shape of the angles of two rotated rounds of this order."""
+        return 1 + min(ROTATED_STAGES, order.bit_length() - 1), order // 2
+
+    @property
+    def plain(self) -> bool:
+        """Whether G is H D: one round of plain butterflies, exact in integers."""
+        return len(self.signs) == 1 and self.angles is None
+
+    def apply(
+        self,
+        source: NDArray[Any],
+        out: NDArray[Any],
+        *,
+        at: Ids | None = None,
+        take: Ids | None = None,
+    ) -> None:
+        """Write rows ``take`` of G applied to ``source`` placed at rows ``at`` (None: all N).
+
+        ``source`` (r, L) is never changed unless it is ``out`` (t, L), in whose dtype the sums are
+        computed: floats, or integers too when :attr:`plain`. r plain transforms in time.
+        """
+        signs = self.signs[0]
+        before = signs if at is None else signs[at]
+        kernel = None if self.plain else self.forward
+        transform_rows(source, out, self.order, at=at, take=take, before=before, kernel=kernel)
+
+    def adjoint(
+        self,
+        source: NDArray[Any],
+        out: NDArray[Any],
+        *,
+        at: Ids | None = None,
+        take: Ids | None = None,
+        factor: float = 1.0,
+    ) -> None:
+        """Write rows ``take`` of factor G^T applied to float ``source`` placed at rows ``at``."""
+        signs = self.signs[0] if take is None else self.signs[0][take]
+        kernel = None if self.plain else self.backward
+        after = signs * factor
+        transform_rows(source, out, self.order, at=at, take=take, after=after, kernel=kernel)
+
+    def forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+        """Apply G D_1 to the rows of a contiguous float array: G without the first signs.
+
+        Both arrays are overwritten; the one that holds the result is returned.
+        """
+        if self.plain:
+            return kronecker_products(values, spare)
+        for matrices in self._group_matrices(values.dtype.name):
+            values, spare = self._leading(values, spare)
+            values, spare = _grouped(matrices, values, spare)
+        return values
+
+    def backward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+        """Apply D_1 G^T likewise: the transpose of :meth:`forward`."""
+        if self.plain:
+            return kronecker_products(values, spare)
+        for matrices in reversed(self._group_matrices(values.dtype.name)):
+            values, spare = _grouped(matrices.swapaxes(1, 2), values, spare)
+            values, spare = self._leading(values, spare)
+        return values
+
+    def _leading(
+        self, values: NDArray[Any], spare: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Apply H_{N/g} (x) I_g, the stages between groups of g rows."""
+        group = min(self.order, _GROUP)
+        if group == self.order:
+            return values, spare
+        shape = (self.order // group, group * values.shape[1])
+        rows, other = values.reshape(shape), spare.reshape(shape)
+        if kronecker_products(rows, other) is rows:
+            return values, spare
+        return spare, values
+
+    def _group_matrices(self, dtype: str) -> list[NDArray[Any]]:
+        """Return one (N/g, g, g) array per round: the stages within each group of g rows."""
+        if dtype not in self._matrices:
+            self._matrices[dtype] = [
+                self._group_matrix(index).astype(dtype) for index in range(len(self.signs))
+            ]
+        return self._matrices[dtype]
+
+    def _group_matrix(self, index: int) -> Float:
+        group = min(self.order, _GROUP)
+        matrix = np.broadcast_to(np.eye(group), (self.order // group, group, group)).copy()
+        if self.angles is None:
+            rotated = np.empty((0, self.order // 2))
+        else:
+            rotated = self.angles[:1] if index == 0 else self.angles[1:]
+        for bit in reversed(range(group.bit_length() - 1)):
+            half = 1 << bit
+            pairs = matrix.reshape(-1, 2, half, group)
+            up, low = pairs[:, 0].copy(), pairs[:, 1].copy()
+            if bit < len(rotated):
+                angle = rotated[bit].reshape(-1, half, 1)
+                cosine, sine = np.sqrt(2.0) * np.cos(angle), np.sqrt(2.0) * np.sin(angle)
+            else:
+                cosine = sine = np.ones(1)
+            pairs[:, 0] = cosine * up + sine * low
+            pairs[:, 1] = sine * up - cosine * low
+        if index + 1 < len(self.signs):
+            matrix *= self.signs[index + 1].reshape(-1, group, 1)
+        else:
+            matrix *= self.order ** (0.5 * (1 - len(self.signs)))
+        return matrix
+
+
+def _grouped(
+    matrices: NDArray[Any], values: NDArray[Any], spare: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Multiply each group of rows by its own matrix; return the result and the other array."""
+    count, group, _ = matrices.shape
+    columns = values.shape[1]
+    pieces = 1
+    while columns % (2 * pieces) == 0 and group * group * columns // pieces > _SINGLE_THREAD:
+        pieces *= 2
+    shape = (count, group, pieces, columns // pieces)
+    np.matmul(
+        matrices[:, None],
+        values.reshape(shape).swapaxes(1, 2),
+        out=spare.reshape(shape).swapaxes(1, 2),
+    )
+    return spare, values
