@@ -8,7 +8,7 @@ With one task for each worker block, place and worker are one number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -84,6 +84,12 @@ class Subtasks:
         """Whose answer stands at a place, in words."""
         worker, task = self.owner(place)
         return f"worker {worker}" if self.per_worker == 1 else f"worker {worker}, task {task}"
+
+    def describe_all(self, places: Sequence[int]) -> str:
+        """Whose answers stand at these places, in words."""
+        if self.per_worker == 1:
+            return f"workers {list(places)}"
+        return "; ".join(map(self.describe, places))
 
     def to_json(self) -> dict[str, Any]:
         """As it lies in the manifest, beside N."""

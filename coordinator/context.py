@@ -15,6 +15,7 @@ from coordinator.estimate import ProductEstimate
 from coordinator.events import Event
 from coordinator.journal import Journal
 from coordinator.ports import Clock
+from coordinator.recovered import RecoveredRows
 from polarcodes import ErasureCode
 
 __all__ = ["RunContext"]
@@ -24,8 +25,9 @@ __all__ = ["RunContext"]
 class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
-    arrived_at: time of arrival by worker, on the run's clock; phases: seconds by name; opened: when
-    this coordinator began its part.
+    arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name; opened: when
+    this coordinator began its part; missing_rows: ranges of rows that a run with `tasks=X` ended
+    without.
     """
 
     manifest: Manifest
@@ -42,9 +44,11 @@ class RunContext:
     decoding: Decoding | None = None
     result_key: str | None = None
     opened: float = 0.0
+    missing_rows: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
+        self.recovered = RecoveredRows(self.code, self.manifest)
 
     @property
     def elapsed(self) -> float:
@@ -61,8 +65,9 @@ class RunContext:
             return
         arrivals = fields.setdefault("arrivals", len(self.answers))
         fields.setdefault("error", self.code.predicted_error(arrivals))
-        workers = self.manifest.workers
-        self.on_event(event(t=self.elapsed, run=self.store.run, workers=workers, **fields))
+        shares = self.manifest.shares
+        fields |= {"workers": shares.workers, "subtasks": shares.per_worker}
+        self.on_event(event(t=self.elapsed, run=self.store.run, **fields))
 
     def put_status(
         self, state: str, attempt: int, message: str = "", cost: Mapping[str, Any] | None = None
@@ -83,5 +88,6 @@ class RunContext:
                 attempt=max(1, attempt),
                 message=message,
                 cost=dict(cost) if cost is not None else None,
+                subtasks=self.manifest.shares.per_worker,
             )
         )

@@ -25,6 +25,9 @@ class Outcome:
     error, error_upper : predicted relative error of the value, rms and 95 % bound; inf without one
     seconds : since the run began; phases : where they went, by name
     cost : dollars, as `coordinator.cost.Cost.to_json`
+    arrivals : verified answers, of `workers` times `subtasks`
+    missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
+        included
     result_key : key of the value in the bucket, None without one
     worker_errors : what workers reported, fatal ones too
     """
@@ -45,6 +48,8 @@ class Outcome:
     cost: dict[str, Any] | None
     message: str
     result_key: str | None
+    subtasks: int = 1
+    missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
@@ -60,6 +65,8 @@ class Outcome:
             "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
             "arrivals": self.arrivals,
             "workers": self.workers,
+            "subtasks": self.subtasks,
+            "missing_rows": [list(span) for span in self.missing_rows],
             "result": self.result_key,
             "seconds": self.seconds,
             "cost": self.cost,

@@ -68,6 +68,9 @@ class Performer:
         context = self._context
         began = context.clock.now()
         known = estimate(context.code, context.answers, state.arrived)
+        if state.rules.until.kind == "tasks":
+            known = context.recovered.estimate(known, context.answers, state.arrived)
+            context.missing_rows = context.recovered.missing(state.arrived)
         context.estimate = known
         context.store.put_estimate(known.value)
         context.put_status(name, state.attempt)

@@ -81,8 +81,8 @@ def encode(
 
     Raises
     ------
-    NameRefused, SourceRefused, SubtasksRefused, NameTaken, MemoryTooSmall, SpoolTooSmall, and the store's
-    BucketMissing, AccessDenied, CredentialsMissing, ObjectMissing (the source): all before
+    NameRefused, SourceRefused, SubtasksRefused, NameTaken, MemoryTooSmall, SpoolTooSmall, and the
+    store's BucketMissing, AccessDenied, CredentialsMissing, ObjectMissing (the source): all before
     anything is written. SourceChanged, NameTaken (another encoding of the name finished first),
     StoreUnavailable, and SpoolTooSmall when the disk runs full meanwhile: nothing is published.
 
