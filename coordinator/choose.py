@@ -16,6 +16,7 @@ import numpy as np
 
 from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
+from blockstore.subtasks import Subtasks
 from coordinator.expected_time import ExpectedTime, expected_time, full_range
 from coordinator.platform import Platform
 from coordinator.refusals import PlanRefused
@@ -26,7 +27,8 @@ from polarcodes.delays import DelayModel, make_delays
 LEAST_WORKERS, MOST_WORKERS = 8, 512  # 512: below the default concurrency of an account
 REDUNDANCIES = (1 / 64, 1 / 32, 3 / 64, 1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
 WORKERS_WITHIN, BLOCKS_WITHIN = 1.10, 1.05
-ROUNDS = 250
+REDUNDANCIES_OF_SEVERAL = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2)  # they cost storage, not time
+ROUNDS, ROUNDS_OF_SEVERAL = 250, 100
 TILE_BYTES = 8 << 20  # what the encoder aims at
 
 
@@ -55,6 +57,7 @@ def choose_code(
     redundancy: float | None = None,
     code: str = "polar",
     k: int = 1,
+    subtasks: int = 1,
     worker_memory_mb: int = 1_769,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
@@ -62,9 +65,10 @@ def choose_code(
     """Choose what is not given of N and s for a matrix of `shape` (n, d) and `dtype`.
 
     `redundancy` is f / N, the share of redundant workers; it and `data_blocks` exclude each other.
-    `k` is the number of columns of x to expect. Default delays: `lambda-rare-tail`. `uncoded` has s
-    = N always. Raises PlanRefused naming the number to change; polarcodes' own errors for an N or s
-    that the code does not have. Cost: below a second.
+    `k` is the number of columns of x to expect, `subtasks` how many blocks each worker has (N and s
+    are then those of one block each: the code has r times as many). Default delays:
+    `lambda-rare-tail`. `uncoded` has s = N always. Raises PlanRefused naming the number to change;
+    polarcodes' own errors for an N or s that the code does not have. Cost: below a second.
     """
     if data_blocks is not None and redundancy is not None:
         raise PlanRefused(
@@ -82,9 +86,11 @@ def choose_code(
         )
     model = delays if delays is not None else make_delays("lambda-rare-tail")
     matrix = checked_matrix(shape, dtype)
-    search = _Search(shape, matrix, code, k, worker_memory_mb, model, platform or Platform())
-    sizes = [workers] if workers is not None else _sizes(code, shape[0], data_blocks)
-    best = [search.best(n, _blocks(code, n, data_blocks, redundancy)) for n in sizes]
+    search = _Search(
+        shape, matrix, code, k, subtasks, worker_memory_mb, model, platform or Platform()
+    )
+    sizes = [workers] if workers is not None else _sizes(code, shape[0] // subtasks, data_blocks)
+    best = [search.best(n, _blocks(code, n, data_blocks, redundancy, subtasks)) for n in sizes]
     fastest = min(choice.time.coded for choice in best)
     chosen = next(choice for choice in best if choice.time.coded <= WORKERS_WITHIN * fastest)
     why_workers = (
@@ -107,14 +113,16 @@ class _Search:
     dtype: np.dtype[Any]
     code: str
     k: int
+    subtasks: int
     worker_memory_mb: int
     delays: DelayModel
     platform: Platform
 
     def time(self, workers: int, data_blocks: int) -> ExpectedTime:
-        built = make_code(self.code, workers=workers, data_blocks=data_blocks)
+        r = self.subtasks
+        built = make_code(self.code, workers=workers * r, data_blocks=data_blocks * r)
         coded = built.encoded_dtype(self.dtype, *full_range(self.dtype))
-        rows = -(-self.shape[0] // data_blocks)
+        rows = -(-self.shape[0] // (data_blocks * r))
         block_bytes = rows * self.shape[1] * coded.itemsize
         work = BlockWork(
             rows=rows,
@@ -131,7 +139,8 @@ class _Search:
             self.worker_memory_mb,
             self.delays,
             self.platform,
-            ROUNDS,
+            ROUNDS if r == 1 else ROUNDS_OF_SEVERAL,
+            shares=None if r == 1 else Subtasks(workers, r, 1, tuple(range(workers * r))),
         )
 
     def best(self, workers: int, candidates: Sequence[int]) -> CodeChoice:
@@ -172,7 +181,11 @@ def _sizes(code: str, rows: int, data_blocks: int | None) -> list[int]:
 
 
 def _blocks(
-    code: str, workers: int, data_blocks: int | None, redundancy: float | None
+    code: str,
+    workers: int,
+    data_blocks: int | None,
+    redundancy: float | None,
+    subtasks: int,
 ) -> list[int]:
     if data_blocks is not None:
         return [data_blocks]
@@ -181,7 +194,8 @@ def _blocks(
     if redundancy is not None:
         frozen = round(redundancy * workers) or int(redundancy > 0)
         return [max(1, workers - frozen)]
-    return sorted({max(1, workers - max(1, round(r * workers))) for r in REDUNDANCIES})
+    shares = REDUNDANCIES if subtasks == 1 else REDUNDANCIES_OF_SEVERAL
+    return sorted({max(1, workers - max(1, round(r * workers))) for r in shares})
 
 
 def _why_workers(chosen: CodeChoice, best: Sequence[CodeChoice], delays: str) -> str:

@@ -25,9 +25,9 @@ __all__ = ["RunContext"]
 class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
-    arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name; opened: when
-    this coordinator began its part; missing_rows: ranges of rows that a run with `tasks=X` ended
-    without.
+    arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name;
+    opened: when this coordinator began its part; missing_rows: ranges of rows that a run with
+    `tasks=X` ended without.
     """
 
     manifest: Manifest

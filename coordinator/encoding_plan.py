@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from blockstore.manifest import Manifest
+from blockstore.subtasks import Subtasks
 from blockstore.tiling import RESERVE_BYTES, choose_tiling, least_memory
 from coordinator.choose import CodeChoice, checked_matrix, choose_code
 from coordinator.cost import Cost, Usage, cost
@@ -50,6 +51,7 @@ class EncodingPlan:
             "source_dtype": manifest.source_dtype,
             "code": choice.code,
             "workers": choice.workers,
+            "subtasks": manifest.shares.per_worker,
             "data_blocks": choice.data_blocks,
             "redundancy": choice.redundancy,
             "explanation": list(choice.explanation),
@@ -78,6 +80,8 @@ def plan_encoding(
     redundancy: float | None = None,
     code: str = "polar",
     seed: int = 0,
+    subtasks: int = 1,
+    per_object: int = 1,
     memory: int = 1 << 30,
     spool: bool = True,
     order: str = "C",
@@ -105,23 +109,23 @@ def plan_encoding(
         data_blocks=data_blocks,
         redundancy=redundancy,
         code=code,
+        subtasks=subtasks,
         worker_memory_mb=worker_memory_mb,
         delays=delays,
         platform=platform,
     )
-    built = make_code(code, workers=choice.workers, data_blocks=choice.data_blocks, seed=seed)
+    workers, data_blocks = choice.workers * subtasks, choice.data_blocks * subtasks
+    built = make_code(code, workers=workers, data_blocks=data_blocks, seed=seed)
     coded = built.encoded_dtype(source, *(value_range or full_range(source)))
-    rows = -(-shape[0] // choice.data_blocks)
-    if memory < least_memory(choice.workers):
+    rows = -(-shape[0] // data_blocks)
+    if memory < least_memory(workers):
         raise PlanRefused(
-            "memory",
-            memory,
-            least_memory(choice.workers),
-            f"too little to encode {choice.workers} blocks",
+            "memory", memory, least_memory(workers), f"too little to encode {workers} blocks"
         )
-    tiling = choose_tiling(
-        rows, shape[1], coded.itemsize, choice.workers, memory, spool, order=order
-    )
+    if subtasks > 1 and data_blocks > shape[0]:
+        most = shape[0] // choice.data_blocks
+        raise PlanRefused("subtasks", subtasks, most or None, "more data blocks than rows")
+    tiling = choose_tiling(rows, shape[1], coded.itemsize, workers, memory, spool, order=order)
     manifest = Manifest(
         name=name,
         created="planned",
@@ -135,15 +139,21 @@ def plan_encoding(
         encoding="0" * 16,
         source_digest="planned",
         source="planned",
+        subtasks=None if subtasks == 1 else _planned_shares(choice.workers, subtasks, per_object),
     )
     return _figures(choice, manifest, memory, prices, platform)
+
+
+def _planned_shares(workers: int, subtasks: int, per_object: int) -> Subtasks:
+    """Who has which blocks; where they stand in the code changes no figure of an ideal code."""
+    return Subtasks(workers, subtasks, per_object, tuple(range(workers * subtasks)))
 
 
 def _figures(
     choice: CodeChoice, manifest: Manifest, memory: int, prices: Prices, platform: Platform
 ) -> EncodingPlan:
     kept = stored(manifest)
-    buffer = manifest.workers * (kept.tile_bytes - HEADER_BYTES)
+    buffer = manifest.blocks * (kept.tile_bytes - HEADER_BYTES)
     source = np.dtype(manifest.source_dtype).itemsize
     return EncodingPlan(
         choice=choice,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,7 +42,8 @@ class RunPlan:
     cost in dollars.
 
     `subtasks`: blocks of each worker, whose answers it sends one by one (`data_blocks` and
-    `arrivals` count them all). `arrivals_mean`, `arrivals_p99`: answers that decode when workers answer in random order.
+    `arrivals` count them all). `arrivals_mean`, `arrivals_p99`: answers that decode when they come
+    in random order.
     `worker_memory`: predicted peak of a worker. `run_cost`: one product; `encode_cost` (once) and
     `storage_month` are those of the matrix.
     """
@@ -119,7 +120,7 @@ def plan_multiply(
     delays = delays if delays is not None else make_delays("lambda-rare-tail")
     task = planned_task(manifest, x_shape, x_dtype)
     work = block_work(task)
-    check_fits(task, work, worker_memory_mb, worker_timeout, platform)
+    check_fits(task, all_blocks(work, task.subtasks), worker_memory_mb, worker_timeout, platform)
     if on == "lambda":
         check_coordinator(
             work, manifest.blocks, manifest.data_blocks, coordinator_memory_mb, platform
@@ -212,6 +213,11 @@ def block_work(task: WorkerTask) -> BlockWork:
         k=math.prod(task.x_shape[1:]),
         compute_itemsize=task.result_dtype.itemsize,
     )
+
+
+def all_blocks(work: BlockWork, subtasks: int) -> BlockWork:
+    """The work of all blocks of a worker, as if they were one."""
+    return replace(work, rows=work.rows * subtasks, objects=work.objects * subtasks)
 
 
 def _worker_usage(

@@ -96,6 +96,7 @@ class StatusWatcher:
                         seconds=status.seconds,
                         arrivals=status.arrivals,
                         workers=status.workers,
+                        subtasks=status.subtasks,
                         error=status.error,
                         error_upper=status.error_upper,
                     )

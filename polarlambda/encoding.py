@@ -26,8 +26,10 @@ def encode(
     workers: int | None = None,
     data_blocks: int | None = None,
     redundancy: float | None = None,
-    code: str = "polar",
+    code: str | None = None,
     seed: int = 0,
+    subtasks: int = 1,
+    per_object: int = 1,
     memory: int | str = "1GB",
     replace: bool = False,
     on_choice: Callable[[CodeChoice], None] | None = None,
@@ -41,32 +43,62 @@ def encode(
     source : array, path of an .npy file or s3:// URL of one; any real dtype, order and endianness
     workers : N, a power of two; data_blocks : s; redundancy : (N - s) / N instead of s. What is not
         given is chosen by expected time; ``on_choice`` gets the choice with its explanation
-    code, seed : family and seed of the code
+    code, seed : family and seed of the code; by default "polar", with several subtasks "hadamard"
+    subtasks : r, the blocks of each worker, which sends each answer the moment it is done. The code
+        has N r blocks over s r data blocks; redundancy costs storage then, and no time
+    per_object : consecutive answers that share an object in the bucket, a divisor of r
     memory : most bytes the encoder may hold ("1GB", "512MiB")
     replace : overwrite a matrix of that name that has other content
     place : stack=, bucket=: see `polarlambda.connect.Place`
 
     Raises, before anything is written: `BadInput`, `NameRefused`, `ArrayRefused`, `CodeError`,
-    `PlanRefused`, the encoder's refusals (`NameTaken`, NaN or Inf, ...), `StoreError`.
+    `SubtasksRefused`, `PlanRefused`, the encoder's refusals (`NameTaken`, NaN or Inf, ...),
+    `StoreError`.
     Cost: the source is read twice; N / s times its coded size is uploaded.
     """
     from blockstore.keys import validate_name
     from coordinator.planning import choose_code
+    from encoder import check_subtasks, open_source
     from encoder import encode as encode_blocks
-    from encoder import open_source
     from polarcodes import make_code
 
     validate_name(name)
     limit = parse_size(memory)
+    check_subtasks(subtasks, per_object)
+    family = code or default_code(subtasks)
     bucket = open_bucket(Place(**place).settings())
     with open_source(source, bucket.client) as opened:
         shape, dtype = opened.shape, opened.dtype
     choice = choose_code(
-        shape, dtype, workers=workers, data_blocks=data_blocks, redundancy=redundancy, code=code
+        shape,
+        dtype,
+        workers=workers,
+        data_blocks=data_blocks,
+        redundancy=redundancy,
+        code=family,
+        subtasks=subtasks,
     )
-    built = make_code(code, workers=choice.workers, data_blocks=choice.data_blocks, seed=seed)
+    built = make_code(
+        family,
+        workers=choice.workers * subtasks,
+        data_blocks=choice.data_blocks * subtasks,
+        seed=seed,
+    )
     if on_choice is not None:
         on_choice(choice)
     return encode_blocks(
-        source, bucket, name, built, memory=limit, replace=replace, progress=on_progress
+        source,
+        bucket,
+        name,
+        built,
+        memory=limit,
+        replace=replace,
+        progress=on_progress,
+        subtasks=subtasks,
+        per_object=per_object,
     )
+
+
+def default_code(subtasks: int) -> str:
+    """The code when none is named: one that any s r answers decode where they come in runs."""
+    return "polar" if subtasks == 1 else "hadamard"

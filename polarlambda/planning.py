@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from polarlambda.connect import DEPLOYED
+from polarlambda.encoding import default_code
 from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
@@ -24,7 +25,9 @@ def plan_matrix(
     workers: int | None = None,
     data_blocks: int | None = None,
     redundancy: float | None = None,
-    code: str = "polar",
+    code: str | None = None,
+    subtasks: int = 1,
+    per_object: int = 1,
     memory: int | str = "1GB",
     x_columns: int = 1,
     x_dtype: str = "float64",
@@ -39,7 +42,9 @@ def plan_matrix(
     `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
     """
     from coordinator.planning import plan_encoding, plan_multiply
+    from encoder import check_subtasks
 
+    check_subtasks(subtasks, per_object)
     model = delay_model(delays)
     order = "C"
     if source is not None:
@@ -54,7 +59,9 @@ def plan_matrix(
         workers=workers,
         data_blocks=data_blocks,
         redundancy=redundancy,
-        code=code,
+        code=code or default_code(subtasks),
+        subtasks=subtasks,
+        per_object=per_object,
         memory=parse_size(memory),
         order=order,
         worker_memory_mb=memory_mb,

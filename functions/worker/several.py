@@ -45,7 +45,9 @@ def work(
             continue
         done = time.monotonic()
         metadata = report.metadata(task, _together(products), cold, done - began).to_metadata()
-        values = np.concatenate([product.value for product in products])
+        values = products[0].value
+        if len(products) > 1:
+            values = np.concatenate([product.value for product in products])
         new = store.put_part(task.worker, first, last, values, metadata)
         began, put = done, put + new
         log.line("answered", first=new, tasks=[first, last], **metadata | report.bound(task))

@@ -21,7 +21,26 @@ if TYPE_CHECKING:
 @click.option("--workers", type=int, metavar="N", help="Coded blocks, a power of two.")
 @click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
-@click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")
+@click.option(
+    "--code", metavar="CODE", help="Code family. Default: polar, with --subtasks hadamard."
+)
+@click.option(
+    "--subtasks",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="R",
+    help="Blocks of each worker, each answer sent when it is done.",
+)
+@click.option(
+    "--results-per-object",
+    "per_object",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="G",
+    help="Answers of a worker that share an object, a divisor of R.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the code's signs.")
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
@@ -35,7 +54,9 @@ def encode(
     workers: int | None,
     data_blocks: int | None,
     redundancy: float | None,
-    code: str,
+    code: str | None,
+    subtasks: int,
+    per_object: int,
     seed: int,
     memory: str,
     replace: bool,
@@ -69,6 +90,8 @@ def encode(
             data_blocks=data_blocks,
             redundancy=redundancy,
             code=code,
+            subtasks=subtasks,
+            per_object=per_object,
             seed=seed,
             memory=memory,
             replace=replace,
@@ -80,8 +103,10 @@ def encode(
     if as_json:
         click.echo(to_json(shown))
         return
+    several = manifest.shares.per_worker
+    each = f" with {several} blocks each" if several > 1 else ""
     click.echo(
         f"encoded {name}: {manifest.rows} x {manifest.columns} {shown['source_dtype']} in "
         f"{shown['objects']} objects, {format_size(shown['stored_bytes'])} of {shown['dtype']} "
-        f"({manifest.workers} workers, {manifest.data_blocks} data blocks)"
+        f"({manifest.workers} workers{each}, {manifest.data_blocks} data blocks)"
     )

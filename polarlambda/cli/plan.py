@@ -24,7 +24,26 @@ if TYPE_CHECKING:
 @click.option("--workers", type=int, metavar="N", help="Coded blocks, a power of two.")
 @click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
-@click.option("--code", default="polar", show_default=True, metavar="CODE", help="Code family.")
+@click.option(
+    "--code", metavar="CODE", help="Code family. Default: polar, with --subtasks hadamard."
+)
+@click.option(
+    "--subtasks",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="R",
+    help="Blocks of each worker, each answer sent when it is done.",
+)
+@click.option(
+    "--results-per-object",
+    "per_object",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="G",
+    help="Answers of a worker that share an object, a divisor of R.",
+)
 @click.option("--memory", default="1GB", show_default=True, help="Memory of the encoder.")
 @click.option("--columns", type=int, default=1, show_default=True, help="Columns of x.")
 @click.option("--x-dtype", default="float64", show_default=True, help="Dtype of x.")
@@ -107,7 +126,10 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     rows, columns = run.shape
     x = " x ".join(str(length) for length in run.x_shape)
     line("product", f"({rows} x {columns}) by x ({x}), computed in {run.compute_dtype}")
-    line("code", f"{run.code}, N = {run.workers} workers, s = {run.data_blocks} data blocks")
+    r = run.subtasks
+    each = f" with {r} blocks each" if r > 1 else ""
+    blocks = f"s r = {run.data_blocks}" if r > 1 else f"s = {run.data_blocks}"
+    line("code", f"{run.code}, N = {run.workers} workers{each}, {blocks} data blocks")
     for reason in encoding.choice.explanation if encoding else ():
         line("", reason)
     line(
@@ -135,7 +157,7 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s (prices of {date})")
     line(
         "arrivals needed",
-        f"{run.arrivals_mean:.1f} of {run.workers} on average, {run.arrivals_p99} at the 99th "
+        f"{run.arrivals_mean:.1f} of {run.workers * r} on average, {run.arrivals_p99} at the 99th "
         "percentile",
     )
     line("expected time", f"{time.coded:.2f} s with coding (95 %: {time.coded_p95:.2f} s)")
