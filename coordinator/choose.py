@@ -28,7 +28,7 @@ LEAST_WORKERS, MOST_WORKERS = 8, 512  # 512: below the default concurrency of an
 REDUNDANCIES = (1 / 64, 1 / 32, 3 / 64, 1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
 WORKERS_WITHIN, BLOCKS_WITHIN = 1.10, 1.05
 REDUNDANCIES_OF_SEVERAL = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2)  # they cost storage, not time
-ROUNDS, ROUNDS_OF_SEVERAL = 250, 100
+ROUNDS = 250
 TILE_BYTES = 8 << 20  # what the encoder aims at
 
 
@@ -139,7 +139,7 @@ class _Search:
             self.worker_memory_mb,
             self.delays,
             self.platform,
-            ROUNDS if r == 1 else ROUNDS_OF_SEVERAL,
+            ROUNDS,
             shares=None if r == 1 else Subtasks(workers, r, 1, tuple(range(workers * r))),
         )
 
