@@ -8,6 +8,7 @@ from blockstore.subtasks import MOST_SUBTASKS, Subtasks
 from encoder.errors import SubtasksRefused
 from polarcodes import ErasureCode
 from polarcodes.randomness import words
+from polarcodes.schedules import ScheduleCode
 
 STREAM = 0x706C616365  # of the seed's words: none that a code draws from
 
@@ -29,7 +30,8 @@ def check_subtasks(subtasks: object, per_object: object = 1) -> None:
 def share_out(code: ErasureCode, rows: int, subtasks: int, per_object: int = 1) -> Subtasks | None:
     """Which blocks of `code` each worker has; None when it is one each.
 
-    The places are a permutation drawn from the code's seed. Raises `SubtasksRefused` for an r that
+    The places are a permutation drawn from the code's seed; a schedule says itself which codeword
+    is whose. Raises `SubtasksRefused` for an r that
     does not divide the code's blocks, or for more data blocks than the matrix has rows.
     """
     check_subtasks(subtasks, per_object)
@@ -47,5 +49,7 @@ def share_out(code: ErasureCode, rows: int, subtasks: int, per_object: int = 1) 
             f"more than the matrix has rows ({rows}): "
             + (f"use {most} subtasks or fewer" if most > 1 else "use one task for each worker")
         )
-    places = np.argsort(words(code.workers, code.seed, STREAM), kind="stable")
-    return Subtasks(code.workers // subtasks, subtasks, per_object, tuple(places.tolist()))
+    places = range(code.workers)
+    if not isinstance(code, ScheduleCode):
+        places = np.argsort(words(code.workers, code.seed, STREAM), kind="stable").tolist()
+    return Subtasks(code.workers // subtasks, subtasks, per_object, tuple(places))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
+from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from blockstore.manifest import Manifest
     from coordinator.planning import CodeChoice
     from encoder import EncodeProgress
+    from polarcodes import ErasureCode
+    from polarcodes.schedules import ScheduleCode
 
     MatrixSource: TypeAlias = np.ndarray[Any, Any] | str | os.PathLike[str]
 
@@ -30,6 +33,7 @@ def encode(
     seed: int = 0,
     subtasks: int = 1,
     per_object: int = 1,
+    schedule: str | None = None,
     memory: int | str = "1GB",
     replace: bool = False,
     on_choice: Callable[[CodeChoice], None] | None = None,
@@ -46,6 +50,8 @@ def encode(
     code, seed : family and seed of the code; by default "polar", with several subtasks "hadamard"
     subtasks : r, the blocks of each worker, which sends each answer the moment it is done. The code
         has N r blocks over s r data blocks; redundancy costs storage then, and no time
+    schedule : name of a schedule (`polarcodes.schedules`) instead of a code: ``workers`` tasks, and
+        ``subtasks`` codewords of them for each worker. For runs until "tasks=X"
     per_object : consecutive answers that share an object in the bucket, a divisor of r
     memory : most bytes the encoder may hold ("1GB", "512MiB")
     replace : overwrite a matrix of that name that has other content
@@ -69,23 +75,32 @@ def encode(
     bucket = open_bucket(Place(**place).settings())
     with open_source(source, bucket.client) as opened:
         shape, dtype = opened.shape, opened.dtype
-    choice = choose_code(
-        shape,
-        dtype,
-        workers=workers,
-        data_blocks=data_blocks,
-        redundancy=redundancy,
-        code=family,
-        subtasks=subtasks,
-    )
-    built = make_code(
-        family,
-        workers=choice.workers * subtasks,
-        data_blocks=choice.data_blocks * subtasks,
-        seed=seed,
-    )
-    if on_choice is not None:
-        on_choice(choice)
+    if schedule is not None:
+        if (code, data_blocks, redundancy) != (None, None, None):
+            raise BadInput(
+                "a schedule is a code of its own: leave out code, data_blocks, redundancy"
+            )
+        scheduled = scheduled_code(schedule, workers, subtasks, seed)
+        per_object = subtasks if scheduled.schedule.sending == "together" else per_object
+        built: ErasureCode = scheduled
+    else:
+        choice = choose_code(
+            shape,
+            dtype,
+            workers=workers,
+            data_blocks=data_blocks,
+            redundancy=redundancy,
+            code=family,
+            subtasks=subtasks,
+        )
+        built = make_code(
+            family,
+            workers=choice.workers * subtasks,
+            data_blocks=choice.data_blocks * subtasks,
+            seed=seed,
+        )
+        if on_choice is not None:
+            on_choice(choice)
     return encode_blocks(
         source,
         bucket,
@@ -97,6 +112,16 @@ def encode(
         subtasks=subtasks,
         per_object=per_object,
     )
+
+
+def scheduled_code(name: str, workers: int | None, subtasks: int, seed: int) -> ScheduleCode:
+    """The code of a schedule; raises `BadInput`, and `CodeError` for K or r it cannot serve."""
+    from polarcodes.schedules import ScheduleCode, make_schedule
+
+    if workers is None:
+        raise BadInput(f"the schedule {name!r} needs workers: its number of tasks")
+    options = {"seed": seed} if name in ("rcsc", "mcc", "gradient") else {}
+    return ScheduleCode(make_schedule(name, workers, subtasks, **options))
 
 
 def default_code(subtasks: int) -> str:

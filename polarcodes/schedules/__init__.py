@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from polarcodes.errors import InvalidCode
 from polarcodes.schedules.circulant import rcsc_coefficients, uc_mmc_coefficients
+from polarcodes.schedules.code import ScheduleCode
 from polarcodes.schedules.completion_time import Completion, completion, shifted_exponential
 from polarcodes.schedules.cpgc import cpgc_coefficients
 from polarcodes.schedules.gradient_coding import gradient_coefficients
@@ -44,6 +45,7 @@ __all__ = [
     "Recovery",
     "RecoveryWeights",
     "Schedule",
+    "ScheduleCode",
     "SearchResult",
     "completion",
     "make_schedule",

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     metavar="G",
     help="Answers of a worker that share an object, a divisor of R.",
 )
+@click.option(
+    "--schedule",
+    metavar="NAME",
+    help="A schedule instead of a code: cpgc, uc-mmc, rcsc, searched or mcc.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the code's signs.")
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
@@ -57,6 +62,7 @@ def encode(
     code: str | None,
     subtasks: int,
     per_object: int,
+    schedule: str | None,
     seed: int,
     memory: str,
     replace: bool,
@@ -92,6 +98,7 @@ def encode(
             code=code,
             subtasks=subtasks,
             per_object=per_object,
+            schedule=schedule,
             seed=seed,
             memory=memory,
             replace=replace,

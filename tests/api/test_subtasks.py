@@ -100,3 +100,47 @@ def test_a_plan_says_what_several_tasks_cost_and_save():
     assert four.data_blocks == 64 and 64 <= four.arrivals_mean <= 66
     _, grouped = polarlambda.plan_matrix(**shape, data_blocks=16, subtasks=4, per_object=2)
     assert grouped.usage.puts < four.usage.puts
+
+
+@pytest.mark.parametrize("schedule", ["cpgc", "rcsc", "uc-mmc", "mcc"])
+def test_a_schedule_gives_the_rows_that_follow_and_all_of_them_in_the_end(
+    A, schedule, local_environment, local_stack
+):
+    x = np.random.default_rng(2).standard_normal(40)
+    made = polarlambda.encode(A, "plan", workers=8, subtasks=3, schedule=schedule, replace=True)
+    assert (made.workers, made.blocks, made.data_blocks) == (8, 24, 8)
+    local_stack.warm("WorkerFunction", 8)
+    expected = A.astype(float) @ x
+    with polarlambda.CodedMatrix.open("plan") as matrix:
+        assert matrix.code.schedule.name == schedule
+        result = matrix.multiply(x)
+        assert result.exact
+        np.testing.assert_allclose(result.value, expected, atol=1e-4 * np.abs(expected).max())
+        local_stack.set_chaos(fail=2, seed=4)
+        result = matrix.multiply(x, until="tasks=0.5")
+        assert result.met
+        kept = np.ones(1_000, bool)
+        for first, last in result.missing_rows:
+            kept[first:last] = False
+        assert kept.sum() >= 500 and (result.exact or not result.value[~kept].any())
+        np.testing.assert_allclose(
+            result.value[kept], expected[kept], atol=1e-4 * np.abs(expected).max()
+        )
+
+
+def test_a_schedule_that_cannot_serve_is_refused_before_anything_is_written(A, local_environment):
+    from polarcodes.errors import InvalidCode
+
+    for options, rule in [
+        ({"workers": 7, "subtasks": 2, "schedule": "cpgc"}, "workers"),
+        ({"workers": 8, "subtasks": 9, "schedule": "rcsc"}, "load"),
+        ({"workers": 8, "subtasks": 2, "schedule": "gradient"}, "sum of all tasks"),
+        ({"workers": 8, "subtasks": 2, "schedule": "none"}, "name"),
+    ]:
+        with pytest.raises(InvalidCode, match=rule):
+            polarlambda.encode(A, "refused", **options)
+    with pytest.raises(polarlambda.BadInput, match="workers"):
+        polarlambda.encode(A, "refused", subtasks=2, schedule="rcsc")
+    with pytest.raises(polarlambda.BadInput, match="leave out"):
+        polarlambda.encode(A, "refused", workers=8, schedule="rcsc", code="polar")
+    assert "refused" not in {m.name for m in polarlambda.list_matrices()}
