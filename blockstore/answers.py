@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["AnswerMetadata"]
 
@@ -31,6 +31,17 @@ class AnswerMetadata:
     seconds_total: float = 0.0
     peak_memory: int = 0
     scale: float = 0.0
+
+    def share(self, count: int) -> AnswerMetadata:
+        """The figures of one of `count` answers that share an object, its seconds shared out."""
+        if count == 1:
+            return self
+        return replace(
+            self,
+            seconds_read=self.seconds_read / count,
+            seconds_multiply=self.seconds_multiply / count,
+            seconds_total=self.seconds_total / count,
+        )
 
     def to_metadata(self) -> dict[str, str]:
         """S3 user metadata."""

@@ -1,9 +1,9 @@
 """Every key of the bucket, and the rules for the names inside them.
 
     matrices/<name>/manifest.json
-    matrices/<name>/coded/<encoding>/<worker, 5 digits>/<tile, 4 digits>.npy
+    matrices/<name>/coded/<encoding>/<block, 5 digits>/<tile, 4 digits>.npy
     runs/<run>/run.json, x.npy, status.json, estimate.npy, result.npy, report.json, report.html
-    runs/<run>/results/<worker, 5 digits>.npy
+    runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
     runs/<run>/errors/<worker, 5 digits>.<attempt>.json
     runs/<run>/stop.<attempt>
 
@@ -27,6 +27,7 @@ _RUN = re.compile(r"[0-9a-hjkmnp-tv-z]{26}")
 _ENCODING = re.compile(r"[0-9a-f]{16}")
 _TILE = re.compile(r"matrices/[^/]+/coded/[^/]+/(\d{5,})/(\d{4,})\.npy")
 _RESULT = re.compile(r"runs/[^/]+/results/(\d{5,})\.npy")
+_PART = re.compile(r"runs/[^/]+/results/(\d{5,})\.(\d+)-(\d+)\.npy")
 _ERROR = re.compile(r"runs/[^/]+/errors/(\d{5,})\.(\d+)\.json")
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford: no i, l, o, u; sorts like the number
 
@@ -89,13 +90,13 @@ def coded_prefix(name: str, encoding: str | None = None) -> str:
     return f"{MATRICES}{name}/coded/" + (f"{encoding}/" if encoding else "")
 
 
-def tile_key(name: str, encoding: str, worker: int, tile: int) -> str:
-    """Key of one tile of one worker's coded block."""
-    return f"{MATRICES}{name}/coded/{encoding}/{worker:05d}/{tile:04d}.npy"
+def tile_key(name: str, encoding: str, block: int, tile: int) -> str:
+    """Key of one tile of a coded block (the worker's number where each worker has one block)."""
+    return f"{MATRICES}{name}/coded/{encoding}/{block:05d}/{tile:04d}.npy"
 
 
 def parse_tile_key(key: str) -> tuple[int, int]:
-    """(worker, tile) of a coded tile; ValueError if it is not the key of one."""
+    """(block, tile) of a coded tile; ValueError if it is not the key of one."""
     match = _TILE.fullmatch(key)
     if match is None:
         raise ValueError(f"{key!r} is not the key of a coded tile")
@@ -171,6 +172,19 @@ def parse_result_key(key: str) -> int:
     if match is None:
         raise ValueError(f"{key!r} is not a result key")
     return int(match[1])
+
+
+def part_key(run: str, worker: int, first: int, last: int) -> str:
+    """Key of a worker's answers to its tasks `first` to `last`, both included."""
+    return f"{RUNS}{run}/results/{worker:05d}.{first}-{last}.npy"
+
+
+def parse_part_key(key: str) -> tuple[int, int, int]:
+    """(worker, first, last) of a `part_key`; ValueError if it is not one."""
+    match = _PART.fullmatch(key)
+    if match is None:
+        raise ValueError(f"{key!r} is not the key of some tasks' results")
+    return int(match[1]), int(match[2]), int(match[3])
 
 
 def errors_prefix(run: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from blockstore.arrays import check_dtype
 from blockstore.bucket import Bucket
 from blockstore.documents import Fields
 from blockstore.errors import ArrayRefused, ManifestError, MatrixMissing, NameRefused, ObjectMissing
+from blockstore.subtasks import Subtasks
 from blockstore.tiling import Tiling
 
 VERSION = 1
@@ -31,7 +33,8 @@ class Manifest:
     zeros); dtype : dtype of the coded blocks; tiling : how a block is cut; code : the code's own
     manifest (explicit slots and signs), rebuilt by `polarcodes.code_from_manifest`; encoding : id
     of (source, code, dtype, tiling), part of every tile's key; source_digest : of dtype, shape,
-    order and values; source : where the matrix came from, for people.
+    order and values; source : where the matrix came from, for people; subtasks : how the code's
+    blocks are shared out when a worker has several, None when it has one.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Manifest:
     encoding: str
     source_digest: str
     source: str
+    subtasks: Subtasks | None = None
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -60,8 +64,13 @@ class Manifest:
         except NameRefused as exc:
             raise ManifestError(f"manifest: {exc}") from exc
         code = Fields(self.code, "manifest's code", ManifestError)
-        workers = code.integer("workers", low=1)
-        data_blocks = code.integer("data_blocks", low=1, high=workers)
+        blocks = code.integer("workers", low=1)
+        data_blocks = code.integer("data_blocks", low=1, high=blocks)
+        if self.subtasks is not None and self.subtasks.count != blocks:
+            raise ManifestError(
+                f"manifest: {self.subtasks.workers} workers with {self.subtasks.per_worker} tasks "
+                f"each cannot have the {blocks} blocks of the code"
+            )
         if self.block_rows != -(-self.rows // data_blocks):
             raise ManifestError(
                 f"manifest: {self.rows} rows in {data_blocks} blocks make "
@@ -74,13 +83,23 @@ class Manifest:
             )
 
     @property
-    def workers(self) -> int:
-        """Number N of coded blocks."""
+    def blocks(self) -> int:
+        """Number of coded blocks: N, or N r where every worker has r of them."""
         return int(self.code["workers"])
+
+    @cached_property
+    def shares(self) -> Subtasks:
+        """Which blocks each worker has; one each unless the manifest says otherwise."""
+        return self.subtasks or Subtasks.single(self.blocks)
+
+    @property
+    def workers(self) -> int:
+        """Number N of workers."""
+        return self.shares.workers
 
     @property
     def data_blocks(self) -> int:
-        """Number s of data blocks."""
+        """Number of data blocks: s, or s r."""
         return int(self.code["data_blocks"])
 
     @property
@@ -95,6 +114,7 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """The manifest as it lies in the bucket."""
+        shares = {} if self.subtasks is None else {"subtasks": self.subtasks.to_json()}
         return documents.dump(
             {
                 "version": self.version,
@@ -110,6 +130,7 @@ class Manifest:
                 "encoding": self.encoding,
                 "source_digest": self.source_digest,
                 "source": self.source,
+                **shares,
             }
         )
 
@@ -118,6 +139,12 @@ class Manifest:
         """Read and check a manifest; raises `ManifestError` naming the field that is wrong."""
         data = documents.parse(body, "manifest", ManifestError) if isinstance(body, bytes) else body
         fields = Fields(data, "manifest", ManifestError)
+        subtasks = None
+        if "subtasks" in data:
+            blocks = Fields(fields.object("code"), "manifest's code", ManifestError)
+            subtasks = Subtasks.from_json(
+                fields.object("subtasks"), blocks.integer("workers", low=1)
+            )
         return cls(
             version=fields.version(VERSION),
             name=fields.text("name"),
@@ -132,6 +159,7 @@ class Manifest:
             encoding=fields.text("encoding"),
             source_digest=fields.text("source_digest"),
             source=fields.text("source"),
+            subtasks=subtasks,
         )
 
 

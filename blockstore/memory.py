@@ -31,7 +31,8 @@ def worker_memory(task: WorkerTask) -> int:
     """
     stored, computed = np.dtype(task.x_dtype).itemsize, task.result_dtype.itemsize
     x_bytes = prod(task.x_shape) * (2 * stored + computed)
-    answer_bytes = prod(task.result_shape) * (8 + 2 * computed)
+    copies = 2 if task.per_object == 1 else 3 * task.per_object  # kept until an object is full
+    answer_bytes = prod(task.result_shape) * (8 + copies * computed)
     tile_bytes = task.tiling.bytes(np.dtype(task.dtype).itemsize)
     piece_bytes = max(PIECE_BYTES, max(task.tile_rows, task.tile_columns) * computed)
     return RUNTIME_BYTES + x_bytes + answer_bytes + (PREFETCH + 2) * tile_bytes + 2 * piece_bytes

@@ -34,9 +34,10 @@ class RunSpec:
     """What was asked: run.json.
 
     until : "exact", "error=0.1" or "seconds=5"; deadline : seconds from the first invoke, None for
-    the default; attempt : number of the latest attempt, from 1; decisive : the workers from
-    whose answers the result is decoded, in order, once that is decided (it depends on them alone);
-    estimator : which estimate is published before that.
+    the default; attempt : number of the latest attempt, from 1; subtasks : tasks of each worker;
+    decisive : the places in the code of the answers from which the result is decoded, in order,
+    once that is decided (it depends on them alone). A place is the worker's number where each
+    worker has one task. estimator : which estimate is published before that.
     """
 
     run: str
@@ -51,6 +52,7 @@ class RunSpec:
     until: str
     deadline: float | None
     attempt: int = 1
+    subtasks: int = 1
     decisive: tuple[int, ...] | None = None
     estimator: str = "best"
     version: int = VERSION
@@ -65,9 +67,10 @@ class RunSpec:
         fields = Fields(data, "run.json", RunRecordError)
         version = fields.version(VERSION)
         workers = fields.integer("workers", low=1)
+        subtasks = fields.integer("subtasks", low=1) if "subtasks" in data else 1
         decisive = fields.integers_or_none("decisive")
-        if decisive is not None and any(worker >= workers for worker in decisive):
-            raise fields.fail("decisive", f"workers below {workers}")
+        if decisive is not None and any(place >= workers * subtasks for place in decisive):
+            raise fields.fail("decisive", f"places below {workers * subtasks}")
         try:
             run = keys.validate_run(fields.text("run"))
         except NameRefused as exc:
@@ -86,6 +89,7 @@ class RunSpec:
             until=fields.text("until"),
             deadline=fields.number_or_none("deadline"),
             attempt=fields.integer("attempt", low=1),
+            subtasks=subtasks,
             decisive=decisive,
             estimator=fields.text("estimator"),
         )
@@ -98,7 +102,8 @@ class RunStatus:
     state : one of `STATES`; error, error_upper : predicted relative error, rms and 95 %, None while
     there is none; exact, verified : whether the result is decoded, and left-over equations agree;
     seconds : since the run began; cost : dollars so far, by kind; method : the decoder of an exact
-    result, or the estimator; rounding : predicted relative rms error of an exact result.
+    result, or the estimator; rounding : predicted relative rms error of an exact result; subtasks :
+    answers that each worker gives, so that `arrivals` is at most workers times subtasks.
     """
 
     run: str
@@ -115,7 +120,13 @@ class RunStatus:
     cost: dict[str, Any] | None = None
     method: str = ""
     rounding: float | None = None
+    subtasks: int = 1
     version: int = VERSION
+
+    @property
+    def answers(self) -> int:
+        """Answers that there are when everybody has given all of its."""
+        return self.workers * self.subtasks
 
     def to_json(self) -> dict[str, Any]:
         """The record; an infinite error is None, because JSON has no infinity."""
@@ -144,6 +155,7 @@ class RunStatus:
             cost=fields.object_or_none("cost"),
             method=fields.text("method"),
             rounding=fields.number_or_none("rounding"),
+            subtasks=fields.integer("subtasks", low=1) if "subtasks" in data else 1,
         )
 
 

@@ -96,6 +96,26 @@ class RunStore:
         body, metadata = self.bucket.get_object(key)
         return arrays.located(self.bucket, key, body, shape, dtype), metadata
 
+    def put_part(
+        self,
+        worker: int,
+        first: int,
+        last: int,
+        answers: NDArray[Any],
+        metadata: Mapping[str, str],
+    ) -> bool:
+        """Write a worker's answers to its tasks `first` to `last`, one below the other, unless
+        they are there."""
+        key = keys.part_key(self.run, worker, first, last)
+        return arrays.put_array(self.bucket, key, answers, metadata=metadata, if_none_match=True)
+
+    def list_parts(self) -> dict[tuple[int, int, int], ObjectInfo]:
+        """The answers of several tasks that are there, by (worker, first task, last task)."""
+        return {
+            keys.parse_part_key(info.key): info
+            for info in self.bucket.list(keys.results_prefix(self.run))
+        }
+
     def delete_results(self, workers: list[int]) -> int:
         """Delete answers that were found invalid, so that another attempt can write them."""
         return self.bucket.delete(keys.result_key(self.run, worker) for worker in workers)

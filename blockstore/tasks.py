@@ -13,6 +13,7 @@ from blockstore.arrays import check_dtype
 from blockstore.documents import Fields
 from blockstore.errors import ArrayRefused, NameRefused, TaskRefused
 from blockstore.manifest import Manifest
+from blockstore.subtasks import MOST_SUBTASKS
 from blockstore.tiling import Tiling
 
 VERSION = 1
@@ -28,10 +29,12 @@ def compute_dtype(coded: Any, x: Any) -> np.dtype[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerTask:
-    """One coded product: block `worker` of `matrix` times the x of `run`.
+    """What one worker is to do: its blocks of `matrix` times the x of `run`.
 
-    The block has `block_rows` x `columns` entries of `dtype` and lies in tiles of `tile_rows` x
-    `tile_columns`; x has shape (columns,) or (columns, k).
+    A block has `block_rows` x `columns` entries of `dtype` and lies in tiles of `tile_rows` x
+    `tile_columns`; x has shape (columns,) or (columns, k). A worker has `subtasks` blocks, worker *
+    subtasks and those that follow; it does those named in `todo` in that order (none named: all)
+    and writes `per_object` answers at a time.
     """
 
     run: str
@@ -48,6 +51,9 @@ class WorkerTask:
     x_shape: tuple[int, ...]
     x_dtype: str
     x_digest: str
+    subtasks: int = 1
+    per_object: int = 1
+    todo: tuple[int, ...] = ()
     version: int = VERSION
 
     @classmethod
@@ -61,8 +67,12 @@ class WorkerTask:
         x_shape: tuple[int, ...],
         x_dtype: str,
         x_digest: str,
+        todo: tuple[int, ...] = (),
     ) -> WorkerTask:
-        """The task of one worker of a run on the matrix that `manifest` describes."""
+        """The task of one worker of a run on the matrix that `manifest` describes.
+
+        `todo`: those of its tasks that are still missing, ascending; all if none are named.
+        """
         tiling = manifest.tiling
         return cls(
             run=run,
@@ -79,7 +89,17 @@ class WorkerTask:
             x_shape=x_shape,
             x_dtype=x_dtype,
             x_digest=x_digest,
+            subtasks=manifest.shares.per_worker,
+            per_object=manifest.shares.per_object,
+            todo=todo if len(todo) < manifest.shares.per_worker else (),
         )
+
+    @property
+    def objects(self) -> tuple[tuple[int, int], ...]:
+        """(first, last) task of every object that is to be written, in order."""
+        wanted = self.todo or range(self.subtasks)
+        firsts = sorted({task - task % self.per_object for task in wanted})
+        return tuple((first, first + self.per_object - 1) for first in firsts)
 
     @property
     def tiling(self) -> Tiling:
@@ -96,12 +116,21 @@ class WorkerTask:
         """Dtype of the answer, which is the one multiplied in."""
         return compute_dtype(self.dtype, self.x_dtype)
 
-    def tile_key(self, tile: int) -> str:
-        """Key of a tile of this worker's block."""
-        return keys.tile_key(self.matrix, self.encoding, self.worker, tile)
+    def block(self, subtask: int = 0) -> int:
+        """The coded block that a task of this worker is about."""
+        return self.worker * self.subtasks + subtask
+
+    def tile_key(self, tile: int, subtask: int = 0) -> str:
+        """Key of a tile of one of this worker's blocks."""
+        return keys.tile_key(self.matrix, self.encoding, self.block(subtask), tile)
 
     def to_event(self) -> dict[str, Any]:
         """The task as the JSON object that the worker is invoked with."""
+        several: dict[str, Any] = {}
+        if self.subtasks > 1:
+            several = {"subtasks": self.subtasks, "per_object": self.per_object}
+        if self.todo:
+            several["todo"] = list(self.todo)
         return {
             "version": self.version,
             "run": self.run,
@@ -118,6 +147,7 @@ class WorkerTask:
             "x_shape": list(self.x_shape),
             "x_dtype": self.x_dtype,
             "x_digest": self.x_digest,
+            **several,
         }
 
     @classmethod
@@ -128,6 +158,7 @@ class WorkerTask:
         workers = fields.integer("workers", low=1)
         block_rows = fields.integer("block_rows", low=1)
         columns = fields.integer("columns", low=1)
+        subtasks, per_object, todo = _several(fields, event)
         x_shape = fields.integers("x_shape", low=1)
         if len(x_shape) not in (1, 2) or x_shape[0] != columns:
             raise fields.fail("x_shape", f"[{columns}] or [{columns}, k]")
@@ -154,4 +185,21 @@ class WorkerTask:
             x_shape=x_shape,
             x_dtype=fields.text("x_dtype"),
             x_digest=fields.text("x_digest"),
+            subtasks=subtasks,
+            per_object=per_object,
+            todo=todo,
         )
+
+
+def _several(fields: Fields, event: Mapping[str, Any]) -> tuple[int, int, tuple[int, ...]]:
+    """(subtasks, per_object, todo) of an event; one task when it says nothing."""
+    if "subtasks" not in event:
+        return 1, 1, ()
+    subtasks = fields.integer("subtasks", low=1, high=MOST_SUBTASKS)
+    per_object = fields.integer("per_object", low=1, high=subtasks)
+    if subtasks % per_object:
+        raise fields.fail("per_object", f"a divisor of {subtasks}")
+    todo = fields.integers("todo") if "todo" in event else ()
+    if any(task >= subtasks for task in todo) or list(todo) != sorted(set(todo)):
+        raise fields.fail("todo", f"different tasks below {subtasks}, in order")
+    return subtasks, per_object, todo

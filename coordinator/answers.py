@@ -19,7 +19,8 @@ CHUNK_BYTES = 16 << 20  # of float64 answers that are gathered at a time
 
 
 class Answers:
-    """Answers y_i by worker, each a flat array of L = block rows times k entries.
+    """Answers y_i by place in the code, each a flat array of L = block rows times k entries. The
+    place is the worker's number where each worker has one block.
 
     epsilon: relative rounding of an answer. Blocks coded in float32 were rounded when they were
     encoded, whatever x they are multiplied by; integer blocks were not.
@@ -37,6 +38,7 @@ class Answers:
         self.length = math.prod(self.block_shape)
         self.result_shape = (manifest.rows, *x_shape[1:])
         self.data_blocks = manifest.data_blocks
+        self.shares = manifest.shares
         self.metadata: dict[int, AnswerMetadata] = {}
         self._rows: dict[int, NDArray[Any]] = {}
 
@@ -47,7 +49,7 @@ class Answers:
         return worker in self._rows
 
     def add(self, worker: int, answer: NDArray[Any], metadata: AnswerMetadata) -> None:
-        """Keep a verified answer of shape `block_shape`; the first one of a worker stays."""
+        """Keep a verified answer of shape `block_shape`; the first one for a place stays."""
         if worker not in self._rows:
             self._rows[worker] = answer.reshape(-1)
             self.metadata[worker] = metadata

@@ -8,6 +8,7 @@ __all__ = ["block_counts", "worker_counts"]
 
 LEAST_WORKERS, MOST_WORKERS = 8, 512  # 512: below the default concurrency of an account
 REDUNDANCIES = (1 / 64, 1 / 32, 3 / 64, 1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
+REDUNDANCIES_OF_SEVERAL = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2)  # they cost storage, not time
 _DENSE = ("mds", "berrut", "lt")  # encoding costs N s additions, or the search is slow
 _MOST_DENSE = 128
 _SIDES = (3, 4, 6, 8, 11, 16, 22)  # of product grids: 9 to 484 workers
@@ -26,11 +27,16 @@ def worker_counts(code: str, rows: int, data_blocks: int | None) -> list[int]:
 
 
 def block_counts(
-    code: str, workers: int, data_blocks: int | None, redundancy: float | None
+    code: str,
+    workers: int,
+    data_blocks: int | None,
+    redundancy: float | None,
+    subtasks: int = 1,
 ) -> list[int]:
     """Candidate s for N, ascending; one if s or the redundancy is given.
 
-    A product code takes the corner of a grid that is nearest to the redundancy asked for.
+    With several `subtasks` N and s are those of one block for each worker. A product code takes the
+    corner of a grid that is nearest to the redundancy asked for.
     """
     if data_blocks is not None:
         return [data_blocks]
@@ -46,7 +52,8 @@ def block_counts(
         return sorted({max(1, workers // copies) for copies in (2, 3)})
     if code == "product":
         return _corners(workers)[-3:] or [workers]
-    return sorted({max(1, workers - max(1, round(r * workers))) for r in REDUNDANCIES})
+    shares = REDUNDANCIES if subtasks == 1 else REDUNDANCIES_OF_SEVERAL
+    return sorted({max(1, workers - max(1, round(r * workers))) for r in shares})
 
 
 def _room_for(code: str, data_blocks: int) -> int:

@@ -17,7 +17,7 @@ from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
 from coordinator.candidates import block_counts, worker_counts
 from coordinator.default_code import AUTO, CodeFamily, choose_family
-from coordinator.expected_time import ExpectedTime, expected_time, full_range
+from coordinator.expected_time import ExpectedTime, expected_time, full_range, planned_shares
 from coordinator.platform import Platform
 from coordinator.refusals import PlanRefused
 from coordinator.task_time import BlockWork
@@ -31,7 +31,10 @@ TILE_BYTES = 8 << 20  # what the encoder aims at
 
 @dataclass(frozen=True)
 class CodeChoice:
-    """The code chosen: family and its options, N, s, why, and the expected times that decided."""
+    """The code chosen: family and its options, N, s, why, and the expected times that decided.
+
+    `subtasks`: blocks of each worker; the code has that many times N and s.
+    """
 
     code: str
     workers: int
@@ -39,6 +42,7 @@ class CodeChoice:
     time: ExpectedTime
     explanation: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
+    subtasks: int = 1
 
     @property
     def redundancy(self) -> float:
@@ -47,7 +51,8 @@ class CodeChoice:
 
     def make(self, seed: int = 0) -> ErasureCode:
         """The code itself; raises polarcodes.InvalidCode for a seed that it does not have."""
-        return CodeFamily(self.code, self.options).make(self.workers, self.data_blocks, seed)
+        workers, data_blocks = self.workers * self.subtasks, self.data_blocks * self.subtasks
+        return CodeFamily(self.code, self.options).make(workers, data_blocks, seed)
 
 
 def choose_code(
@@ -60,6 +65,7 @@ def choose_code(
     code: str = AUTO,
     options: Mapping[str, Any] | None = None,
     k: int = 1,
+    subtasks: int = 1,
     worker_memory_mb: int = 1_769,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
@@ -69,9 +75,11 @@ def choose_code(
     `redundancy` is f / N, the share of redundant workers; it and `data_blocks` exclude each other.
     `code` and `options` are the arguments of `polarcodes.make_code`; "auto" takes what
     measurements recommend (`coordinator.default_code`). `k` is the number of columns of x to
-    expect. Default delays: `lambda-rare-tail`. Raises PlanRefused naming the number to change;
-    polarcodes' own errors for a code, an option, an N or an s that there is not. Cost: below a
-    second, some seconds for codes whose threshold has to be searched (lt, product, berrut).
+    expect, `subtasks` how many blocks each worker has: N and s are then those of one block each,
+    and the code has r times as many. Default delays: `lambda-rare-tail`. Raises PlanRefused naming
+    the number to change; polarcodes' own errors for a code, an option, an N or an s that there is
+    not. Cost: below a second, some seconds for codes whose threshold has to be searched (lt,
+    product, berrut).
     """
     if code not in (AUTO, *CODE_NAMES):
         raise InvalidCode(f"code must be one of {', '.join((AUTO, *CODE_NAMES))}, got {code!r}")
@@ -92,9 +100,18 @@ def choose_code(
     model = delays if delays is not None else make_delays("lambda-rare-tail")
     matrix = checked_matrix(shape, dtype)
     search = _Search(
-        shape, matrix, code, dict(options or {}), k, worker_memory_mb, model, platform or Platform()
+        shape,
+        matrix,
+        code,
+        dict(options or {}),
+        k,
+        subtasks,
+        worker_memory_mb,
+        model,
+        platform or Platform(),
     )
-    sizes = [workers] if workers is not None else worker_counts(code, shape[0], data_blocks)
+    most_rows = shape[0] // subtasks
+    sizes = [workers] if workers is not None else worker_counts(code, most_rows, data_blocks)
     best = search.sizes(sizes, data_blocks, redundancy)
     fastest = min(choice.time.coded for choice in best)
     chosen = next(choice for choice in best if choice.time.coded <= WORKERS_WITHIN * fastest)
@@ -113,6 +130,7 @@ class _Search:
     code: str
     options: Mapping[str, Any]
     k: int
+    subtasks: int
     worker_memory_mb: int
     delays: DelayModel
     platform: Platform
@@ -123,9 +141,9 @@ class _Search:
         """The best choice for each N that the code has; polarcodes' error if it has none."""
         found, refusal = [], None
         for n in sizes:
-            family = choose_family(self.code, self.options, self.dtype, n)
+            family = choose_family(self.code, self.options, self.dtype, n, self.subtasks)
             try:
-                candidates = block_counts(family.name, n, data_blocks, redundancy)
+                candidates = block_counts(family.name, n, data_blocks, redundancy, self.subtasks)
                 found.append(self.best(family, n, candidates))
             except InvalidCode as error:
                 refusal = error
@@ -135,10 +153,10 @@ class _Search:
 
     def best(self, family: CodeFamily, workers: int, candidates: Sequence[int]) -> CodeChoice:
         """The largest s within 5 % of the least expected time."""
-        times, refusal = {}, None
+        times, refusal, r = {}, None, self.subtasks
         for s in candidates:
             try:
-                times[s] = self.time(family.make(workers, s))
+                times[s] = self.time(family.make(workers * r, s * r), workers)
             except InvalidCode as error:
                 refusal = error
         if not times and refusal is not None:
@@ -155,13 +173,12 @@ class _Search:
                 f"time, {times[s].coded:.2f} s ({share}; others {others})"
             )
         reasons = (why, f"code = {family}: {family.why}") if family.why else (why,)
-        return CodeChoice(family.name, workers, s, times[s], reasons, family.options)
+        return CodeChoice(family.name, workers, s, times[s], reasons, family.options, r)
 
-    def time(self, built: ErasureCode) -> ExpectedTime:
-        """The expected time of a run with this code."""
-        data_blocks = built.data_blocks
+    def time(self, built: ErasureCode, workers: int) -> ExpectedTime:
+        """The expected time of a run with this code, whose blocks are shared out to `workers`."""
         coded = built.encoded_dtype(self.dtype, *full_range(self.dtype))
-        rows = -(-self.shape[0] // data_blocks)
+        rows = -(-self.shape[0] // built.data_blocks)
         block_bytes = rows * self.shape[1] * coded.itemsize
         work = BlockWork(
             rows=rows,
@@ -179,6 +196,7 @@ class _Search:
             self.delays,
             self.platform,
             ROUNDS,
+            shares=planned_shares(workers, self.subtasks),
         )
 
 

@@ -38,9 +38,11 @@ UNAVAILABLE = 3  # listings in a row in which an answer may be unreadable before
 
 @dataclass(frozen=True)
 class Answer:
-    """A verified answer."""
+    """A verified answer of a worker: that to its task `task`, at `place` in the code."""
 
     worker: int
+    task: int
+    place: int
     value: NDArray[Any]
     metadata: AnswerMetadata
 
@@ -86,20 +88,23 @@ class Collector:
     ) -> None:
         self._store = store
         self._clock = clock
+        self._shares = answers.shares
         self._shape, self._dtype = answers.block_shape, answers.dtype
         self._x_digest, self._encoding, self._workers = x_digest, encoding, workers
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="collect")
         self._seen: set[str] = set()
         self._unreadable: dict[str, int] = {}
+        self._rejected: dict[int, set[str]] = {}
 
     def look(self, only: Iterable[int] | None = None) -> Listing:
-        """List, fetch what is new, verify. With `only`, fetch no answers but those workers'.
+        """List, fetch what is new, verify. With `only`, fetch no answers but those at these places
+        of the code.
 
         Raises `AccessDenied`, `BucketMissing`, `CredentialsMissing`, `StoreUnavailable`: those are
         the coordinator's own troubles, not a worker's.
         """
-        wanted = range(self._workers) if only is None else frozenset(only)
-        results: list[tuple[str, int]] = []
+        wanted = None if only is None else frozenset(only)
+        results: list[tuple[str, int, int, int]] = []
         errors: list[tuple[str, tuple[int, int]]] = []
         stops: set[int] = set()
         run, began = self._store.run, self._clock.now()
@@ -109,8 +114,7 @@ class Collector:
                 if key.startswith(keys.stop_prefix(run)):
                     stops.add(int(key.removeprefix(keys.stop_prefix(run))))
                 elif key.startswith(keys.results_prefix(run)) and key not in self._seen:
-                    worker = keys.parse_result_key(key)
-                    results += [(key, worker)] if worker in wanted else []
+                    results += self._wanted(key, wanted)
                 elif key.startswith(keys.errors_prefix(run)) and key not in self._seen:
                     errors.append((key, keys.parse_error_key(key)))
             except ValueError:  # somebody else's object: no key that we write
@@ -119,12 +123,13 @@ class Collector:
         answers: list[Answer] = []
         failures: list[ErrorRecord] = []
         rejected: set[int] = set()
-        for (key, worker), found in zip(results, self._map(self._answer, results), strict=True):
-            if isinstance(found, Answer):
-                answers.append(found)
-            elif isinstance(found, ErrorRecord):
+        for (key, worker, *_), found in zip(results, self._map(self._fetch, results), strict=True):
+            if isinstance(found, ErrorRecord):
                 failures.append(found)
                 rejected.add(worker)
+                self._rejected.setdefault(worker, set()).add(key)
+            elif found is not None:
+                answers.extend(found)
             if found is not None:
                 self._seen.add(key)
         for (key, (worker, _)), record in zip(errors, self._map(self._error, errors), strict=True):
@@ -136,9 +141,9 @@ class Collector:
 
     def discard(self, workers: Iterable[int]) -> None:
         """Delete unusable answers, which would keep another attempt's from being written."""
-        every = sorted(workers)
-        self._store.delete_results(every)
-        self._seen -= {keys.result_key(self._store.run, worker) for worker in every}
+        broken = sorted(key for worker in workers for key in self._rejected.pop(worker, ()))
+        self._store.bucket.delete(broken)
+        self._seen -= set(broken)
 
     def close(self) -> None:
         """End the threads."""
@@ -147,9 +152,26 @@ class Collector:
     def _map(self, function: Callable[[Any], Any], items: list[Any]) -> Iterable[Any]:
         return map(function, items) if len(items) < 2 else self._pool.map(function, items)
 
-    def _answer(self, place: tuple[str, int]) -> Answer | ErrorRecord | None:
-        """A verified answer, the reason why it is none, or None to look again next time."""
-        key, worker = place
+    def _wanted(self, key: str, places: frozenset[int] | None) -> list[tuple[str, int, int, int]]:
+        """(key, worker, first task, last task) if the key is that of answers that are wanted.
+
+        Raises ValueError for other keys.
+        """
+        shares = self._shares
+        if shares.per_worker == 1:
+            worker, first, last = keys.parse_result_key(key), 0, 0
+        else:
+            worker, first, last = keys.parse_part_key(key)
+        if worker >= self._workers or not shares.is_object(first, last):
+            return []
+        if places is not None and places.isdisjoint(shares.places_between(worker, first, last)):
+            return []
+        return [(key, worker, first, last)]
+
+    def _fetch(self, wanted: tuple[str, int, int, int]) -> list[Answer] | ErrorRecord | None:
+        """Verified answers, the reason why they are none, or None to look again next time."""
+        key, worker, first, last = wanted
+        count = last - first + 1
         attempt = 0
         try:
             body, found = self._store.bucket.get_object(key)
@@ -165,16 +187,24 @@ class Collector:
             return _unusable(worker, attempt, "StoreUnavailable", str(exc), fatal=False)
         except (CorruptObject, ArrayRefused) as exc:
             return _unusable(worker, attempt, "CorruptObject", str(exc), fatal=False)
-        problem = self._problem(value, metadata)
+        problem = self._problem(value, metadata, count)
         if problem is not None:
             return _unusable(worker, attempt, *problem, fatal=True)
-        return Answer(worker, value, metadata)
+        share = metadata.share(count)
+        places = self._shares.places_between(worker, first, last)
+        return [
+            Answer(worker, first + i, place, part, share)
+            for i, (place, part) in enumerate(zip(places, np.split(value, count), strict=True))
+        ]
 
-    def _problem(self, value: NDArray[Any], metadata: AnswerMetadata) -> tuple[str, str] | None:
-        if value.shape != self._shape or value.dtype != self._dtype:
+    def _problem(
+        self, value: NDArray[Any], metadata: AnswerMetadata, count: int
+    ) -> tuple[str, str] | None:
+        shape = (count * self._shape[0], *self._shape[1:])
+        if value.shape != shape or value.dtype != self._dtype:
             return (
                 "WrongShape",
-                f"an answer of {self._shape} {self._dtype} was expected, found {value.shape} "
+                f"an answer of {shape} {self._dtype} was expected, found {value.shape} "
                 f"{value.dtype}: is the worker function of the same version?",
             )
         if metadata.x_digest != self._x_digest or metadata.encoding != self._encoding:

@@ -16,6 +16,7 @@ from coordinator.events import Event
 from coordinator.journal import Journal
 from coordinator.judge import Judge
 from coordinator.ports import Clock
+from coordinator.recovered import RecoveredRows
 from polarcodes import ErasureCode
 
 __all__ = ["RunContext"]
@@ -25,8 +26,9 @@ __all__ = ["RunContext"]
 class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
-    arrived_at: time of arrival by worker, on the run's clock; phases: seconds by name; opened: when
-    this coordinator began its part; listener_failure: what on_event raised, once it did.
+    arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name;
+    opened: when this coordinator began its part; listener_failure: what on_event raised, once it
+    did; missing_rows: ranges of rows that a run with `tasks=X` ended without.
     """
 
     manifest: Manifest
@@ -44,12 +46,15 @@ class RunContext:
     result_key: str | None = None
     opened: float = 0.0
     listener_failure: BaseException | None = None
+    missing_rows: tuple[tuple[int, int], ...] = ()
     judge: Judge = field(init=False)
+    recovered: RecoveredRows = field(init=False)
 
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
         estimator = ESTIMATORS[self.journal.spec.estimator]
         self.judge = Judge(self.code, self.answers, estimator)
+        self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
 
     @property
     def method(self) -> str:
@@ -77,8 +82,9 @@ class RunContext:
             return
         arrivals = fields.setdefault("arrivals", len(self.answers))
         fields.setdefault("error", self.judge.predicted_error(arrivals))
-        workers = self.manifest.workers
-        told = event(t=self.elapsed, run=self.store.run, workers=workers, **fields)
+        shares = self.manifest.shares
+        fields |= {"workers": shares.workers, "subtasks": shares.per_worker}
+        told = event(t=self.elapsed, run=self.store.run, **fields)
         try:
             self.on_event(told)
         except KeyboardInterrupt:
@@ -107,5 +113,6 @@ class RunContext:
                 attempt=max(1, attempt),
                 message=message,
                 cost=dict(cost) if cost is not None else None,
+                subtasks=self.manifest.shares.per_worker,
             )
         )

@@ -91,9 +91,10 @@ def decode(code: ErasureCode, answers: Answers, decisive: Sequence[int]) -> Deco
     if suspect is None:
         text = f"{equations} left-over equations per column hold (residual {worst:.1e})"
         return Decoding(value, True, text, None, plan.method, predicted)
+    whose = answers.shares.describe(suspect)
     text = (
         f"{equations} left-over equations per column do not hold (residual {worst:.1e}): an answer "
-        f"is wrong, perhaps that of worker {suspect}. Nothing exact was written; encode the matrix "
+        f"is wrong, perhaps that of {whose}. Nothing exact was written; encode the matrix "
         "again, or start a new run"
     )
     return Decoding(value, False, text, text, plan.method, predicted)

@@ -37,9 +37,10 @@ class CodeFamily:
 
 
 def choose_family(
-    code: str, options: Mapping[str, Any], dtype: np.dtype[Any], workers: int
+    code: str, options: Mapping[str, Any], dtype: np.dtype[Any], workers: int, subtasks: int = 1
 ) -> CodeFamily:
-    """The family named, or for "auto" the one that measurements recommend for `dtype` and N.
+    """The family named, or for "auto" the one that measurements recommend for `dtype`, N and the
+    number of blocks of each worker.
 
     Raises PlanRefused for options without a code: they belong to one.
     """
@@ -49,6 +50,8 @@ def choose_family(
         raise PlanRefused(
             "code", AUTO, None, f"the options {', '.join(options)} need the name of their code"
         )
+    if subtasks > 1:
+        return CodeFamily("hadamard", {}, "any data_blocks x subtasks answers decode")
     if dtype.kind == "f":
         why = f"any data_blocks answers decode, and {dtype.name} blocks keep their size"
         return CodeFamily("hadamard", {}, why)

@@ -49,6 +49,7 @@ class Dispatcher:
                     x_shape=spec.x_shape,
                     x_dtype=spec.x_dtype,
                     x_digest=spec.x_digest,
+                    todo=self._missing(worker),
                 )
                 for worker in workers
             ]
@@ -57,6 +58,12 @@ class Dispatcher:
             context.emit(events.Reinvoked, missing=workers, attempt=attempt)
         else:
             context.emit(events.Dispatched, count=len(workers), attempt=attempt)
+
+    def _missing(self, worker: int) -> tuple[int, ...]:
+        """Those of a worker's tasks whose answer is not here."""
+        context = self._context
+        places = context.manifest.shares.places_of(worker)
+        return tuple(task for task, place in enumerate(places) if place not in context.answers)
 
     def hear(self) -> list[Signal]:
         """What has become of the invocations since the last call."""

@@ -13,7 +13,7 @@ from blockstore.tiling import RESERVE_BYTES, choose_tiling, least_memory
 from coordinator.choose import CodeChoice, checked_matrix, choose_code
 from coordinator.cost import Cost, Usage, cost
 from coordinator.default_code import AUTO
-from coordinator.expected_time import full_range
+from coordinator.expected_time import full_range, planned_shares
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
@@ -52,6 +52,7 @@ class EncodingPlan:
             "code": choice.code,
             "options": dict(choice.options),
             "workers": choice.workers,
+            "subtasks": manifest.shares.per_worker,
             "data_blocks": choice.data_blocks,
             "redundancy": choice.redundancy,
             "explanation": list(choice.explanation),
@@ -81,6 +82,8 @@ def plan_encoding(
     code: str = AUTO,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    subtasks: int = 1,
+    per_object: int = 1,
     memory: int = 1 << 30,
     spool: bool = True,
     order: str = "C",
@@ -109,23 +112,23 @@ def plan_encoding(
         redundancy=redundancy,
         code=code,
         options=options,
+        subtasks=subtasks,
         worker_memory_mb=worker_memory_mb,
         delays=delays,
         platform=platform,
     )
     built = choice.make(seed)
+    workers, data_blocks = built.workers, built.data_blocks
     coded = built.encoded_dtype(source, *(value_range or full_range(source)))
-    rows = -(-shape[0] // choice.data_blocks)
-    if memory < least_memory(choice.workers):
+    rows = -(-shape[0] // data_blocks)
+    if memory < least_memory(workers):
         raise PlanRefused(
-            "memory",
-            memory,
-            least_memory(choice.workers),
-            f"too little to encode {choice.workers} blocks",
+            "memory", memory, least_memory(workers), f"too little to encode {workers} blocks"
         )
-    tiling = choose_tiling(
-        rows, shape[1], coded.itemsize, choice.workers, memory, spool, order=order
-    )
+    if subtasks > 1 and data_blocks > shape[0]:
+        most = shape[0] // choice.data_blocks
+        raise PlanRefused("subtasks", subtasks, most or None, "more data blocks than rows")
+    tiling = choose_tiling(rows, shape[1], coded.itemsize, workers, memory, spool, order=order)
     manifest = Manifest(
         name=name,
         created="planned",
@@ -139,6 +142,7 @@ def plan_encoding(
         encoding="0" * 16,
         source_digest="planned",
         source="planned",
+        subtasks=planned_shares(choice.workers, subtasks, per_object),
     )
     return _figures(choice, manifest, memory, prices, platform)
 
@@ -147,7 +151,7 @@ def _figures(
     choice: CodeChoice, manifest: Manifest, memory: int, prices: Prices, platform: Platform
 ) -> EncodingPlan:
     kept = stored(manifest)
-    buffer = manifest.workers * (kept.tile_bytes - HEADER_BYTES)
+    buffer = manifest.blocks * (kept.tile_bytes - HEADER_BYTES)
     source = np.dtype(manifest.source_dtype).itemsize
     return EncodingPlan(
         choice=choice,

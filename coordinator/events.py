@@ -22,7 +22,8 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """t: seconds since the run began; arrivals: verified answers so far, of `workers`.
+    """t: seconds since the run began; arrivals: verified answers so far, of `workers` times
+    `subtasks`.
 
     error: predicted relative rms error of the estimate at that moment (inf without an answer).
     """
@@ -32,6 +33,7 @@ class Event:
     arrivals: int
     workers: int
     error: float
+    subtasks: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +54,10 @@ class Reinvoked(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived(Event):
-    """A verified answer of `worker`."""
+    """A verified answer of `worker`, to its task number `task` if it has several."""
 
     worker: int
+    task: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockstore.subtasks import Subtasks
 from coordinator.platform import Platform
 from coordinator.task_time import BlockWork, finish_seconds, task_time
 from coordinator.waiting import waiting_times
@@ -77,25 +78,32 @@ def expected_time(
     platform: Platform,
     rounds: int = 1000,
     counts: NDArray[np.intp] | None = None,
+    shares: Subtasks | None = None,
 ) -> ExpectedTime:
     """Simulate `rounds` rounds of the coded and of the uncoded run on the same delays (fixed
-    seed). `counts`: thresholds of the code if they are known (`coordinator.waiting`)."""
-    workers, data_blocks = code.workers, code.data_blocks
+    seed). `counts`: thresholds of the code if they are known (`coordinator.waiting`).
+
+    With `shares` each worker has several blocks of `work`, and sends each answer when it is done.
+    """
+    shares = shares or Subtasks.single(code.workers)
+    workers, data_blocks = shares.workers, code.data_blocks
     plain = uncoded_work(work, data_blocks, workers, source_dtype)
     rounds = affordable(rounds, workers)
     extra = delays.sample(np.random.default_rng(SEED), rounds, workers)
     start = dispatch_times(workers, platform) + extra
-    coded_task = task_time(work, memory_mb, workers, platform).seconds
+    moments = answer_moments(work, memory_mb, shares, platform)
+    coded_task = float(moments[-1])
     plain_task = task_time(plain, memory_mb, workers, platform).seconds
-    coded = waiting_times(code, start + coded_task, counts)
+    answers = (start[:, :, None] + moments).reshape(rounds, -1)[:, list(shares.blocks)]
+    coded = waiting_times(code, answers, counts)
     coded += finish_seconds(work, data_blocks, platform)
     uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
     return ExpectedTime(
         code=code.name,
         delays=delays.name,
         rounds=rounds,
-        load=workers / data_blocks,
-        byte_load=work.block_bytes / plain.block_bytes,
+        load=code.workers / data_blocks,
+        byte_load=shares.per_worker * work.block_bytes / plain.block_bytes,
         task=coded_task,
         coded=float(coded.mean()),
         coded_p95=float(np.quantile(coded, 0.95)),
@@ -103,6 +111,33 @@ def expected_time(
         uncoded=float(uncoded.mean()),
         uncoded_p95=float(np.quantile(uncoded, 0.95)),
     )
+
+
+def planned_shares(workers: int, subtasks: int, per_object: int = 1) -> Subtasks | None:
+    """Who would have which blocks, None if one each: their places are random, as the encoder's."""
+    if subtasks == 1:
+        return None
+    places = np.random.default_rng(SEED).permutation(workers * subtasks).tolist()
+    return Subtasks(workers, subtasks, per_object, tuple(places))
+
+
+def answer_moments(
+    work: BlockWork, memory_mb: int, shares: Subtasks, platform: Platform
+) -> NDArray[np.float64]:
+    """(r,) seconds after its start at which an undelayed worker has put each of its r answers.
+
+    Every task after the first one costs its tiles, its look for the stop marker and, with the last
+    task of an object, a PUT; x and the start of the function are paid once.
+    """
+    whole = task_time(work, memory_mb, shares.workers, platform)
+    once = platform.worker_overhead_seconds + platform.s3_request_seconds
+    once += work.x_bytes / platform.s3_read_rate
+    each = whole.seconds - once - whole.write
+    group = shares.per_object
+    write = whole.write + (group - 1) * work.answer_bytes / platform.s3_write_rate
+    tasks = np.arange(shares.per_worker)
+    objects = tasks // group + 1
+    return np.asarray(once + objects * (group * each + write), dtype=np.float64)
 
 
 def uncoded_work(

@@ -33,6 +33,7 @@ def load_finished(store: RunStore) -> Outcome | None:
             error_upper=0.0,
             arrivals=status.arrivals,
             workers=status.workers,
+            subtasks=status.subtasks,
             seconds=status.seconds,
             phases=dict(report.get("phases") or {}),
             cost=status.cost,

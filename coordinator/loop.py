@@ -152,12 +152,13 @@ class RunLoop:
     def _complete(self, decisive: tuple[int, ...]) -> None:
         """Have the answers of a decisive set that another coordinator stored."""
         answers = self._context.answers
-        if any(worker not in answers for worker in decisive):
+        if any(place not in answers for place in decisive):
             self._take_in(self._collector.look(only=decisive))
-        lost = [worker for worker in decisive if worker not in answers]
+        lost = [place for place in decisive if place not in answers]
         if lost:
+            whose = answers.shares.describe_all(lost)
             raise DecisiveAnswerLost(
-                f"run {self._context.store.run}: the answers of workers {lost} were decided upon "
+                f"run {self._context.store.run}: the answers of {whose} were decided upon "
                 "and are gone or damaged; start a new run"
             )
 
@@ -178,12 +179,12 @@ class RunLoop:
         if not listing.answers:
             return
         for answer in listing.answers:
-            context.answers.add(answer.worker, answer.value, answer.metadata)
-            context.arrived_at.setdefault(answer.worker, now)
-            context.emit(events.Arrived, worker=answer.worker)
-        workers = tuple(answer.worker for answer in listing.answers)
-        context.judge.add(workers)
-        self._tell(Arrived(now, workers))
+            context.answers.add(answer.place, answer.value, answer.metadata)
+            context.arrived_at.setdefault(answer.place, now)
+            context.emit(events.Arrived, worker=answer.worker, task=answer.task)
+        places = tuple(answer.place for answer in listing.answers)
+        context.judge.add(places)
+        self._tell(Arrived(now, places))
 
     def _report(self, failed: Failed, where: str) -> None:
         self._context.errors.append(

@@ -6,7 +6,7 @@ after an arrival and at every tick; those that time alone brings about only at a
 after a look into the store, so that no answer that is there goes unused:
 
 1. The verified answers are decodable: keep the set, stop the workers, decode.
-2. `until` is met by the estimate (error=X, seconds=T): end with the estimate.
+2. `until` is met by what is here (error=X, tasks=X, seconds=T): end with the estimate.
 3. The deadline has passed: end with the estimate.
 4. Everybody heard from reports the same fatal error: end as failed, without waiting.
 5. No decodable set can come any more from what is still running: invoke the missing blocks once
@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from blockstore.subtasks import Subtasks
 from coordinator.signals import (
     Action,
     Arrived,
@@ -117,6 +118,10 @@ def _advance(state: State, at: float, *, looked: bool = False) -> tuple[State, t
         return _finish(
             state, "estimated", True, f"predicted error {state.error:.3g}, asked {until}"
         )
+    if until.kind == "tasks" and until.bound is not None and state.recovered is not None:
+        share = state.recovered(arrived)
+        if share >= until.bound:
+            return _finish(state, "estimated", True, f"{share:.1%} of the rows, asked {until}")
     if looked:
         if until.kind == "seconds" and until.bound is not None and at >= state.opened + until.bound:
             return _end_with_estimate(state, True, f"{until.bound:g} s have passed")
@@ -133,16 +138,17 @@ def _react_to_losses(state: State, at: float) -> tuple[State, tuple[Action, ...]
     lost = [w for w, t in enumerate(state.tasks) if t.status in ("failed", "dead")]
     if lost:
         fatal = [state.tasks[w] for w in lost if state.tasks[w].fatal]
-        enough = min(SAME_ERROR, state.code.workers)
+        enough = min(SAME_ERROR, len(state.tasks))
         if not arrived and len(fatal) >= enough and len({t.kind for t in fatal}) == 1:
             return _finish(state, "failed", False, _blame(state))
         running = [w for w, t in enumerate(state.tasks) if t.open]
-        if not state.code.decodable((*arrived, *running)):
+        if not state.code.decodable(state.with_arrived(running)):
             again = [w for w in lost if _may_retry(state, state.tasks[w])]
-            if again and state.code.decodable((*arrived, *running, *again)):
+            in_time = state.code.decodable(state.with_arrived((*running, *again)))
+            if again and in_time:
                 state, actions = _invoke(state, again)
                 return state, actions
-            if fatal and not state.code.decodable((*arrived, *running, *again)):
+            if fatal and not in_time:
                 return _finish(state, "failed", False, _blame(state))
             if not running:
                 return _end_with_estimate(state, False, "no decodable set of answers can come")
@@ -162,12 +168,27 @@ def _invoke(state: State, workers: Sequence[int]) -> tuple[State, tuple[Action, 
 
 
 def _take_in(state: State, at: float, workers: Iterable[int]) -> State:
+    if state.shares is not None:
+        return _take_in_parts(state, state.shares, at, frozenset(workers))
     new = {
         w: replace(state.tasks[w], status="answered")
         for w in workers
         if state.tasks[w].status != "answered"
     }
     return replace(_with_tasks(state, new), last_news=at, fresh=True) if new else state
+
+
+def _take_in_parts(state: State, shares: Subtasks, at: float, places: frozenset[int]) -> State:
+    """A worker has answered when all its parts are here, whichever attempts they came from."""
+    if places <= state.here:
+        return state
+    here = state.here | places
+    done = {
+        w: replace(state.tasks[w], status="answered")
+        for w in {shares.owner(place)[0] for place in places}
+        if here.issuperset(shares.places_of(w))
+    }
+    return replace(_with_tasks(state, done), here=here, last_news=at, fresh=True)
 
 
 def _note_failure(state: State, failed: Failed) -> State:
@@ -215,7 +236,7 @@ def _blame(state: State) -> str:
     kinds = [task.kind for task in lost]
     worst = max(sorted(set(kinds)), key=kinds.count)
     text = next(task.failure for task in lost if task.kind == worst)
-    return f"{kinds.count(worst)} of {state.code.workers} workers: {text}"
+    return f"{kinds.count(worst)} of {len(state.tasks)} workers: {text}"
 
 
 def _finish(

@@ -27,6 +27,9 @@ class Outcome:
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
     cost : dollars, as `coordinator.cost.Cost.to_json`
+    arrivals : verified answers, of `workers` times `subtasks`
+    missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
+        included
     result_key : key of the value in the bucket, None without one
     worker_errors : what workers reported, fatal ones too
     """
@@ -49,6 +52,8 @@ class Outcome:
     result_key: str | None
     method: str = ""
     rounding: float | None = None
+    subtasks: int = 1
+    missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
@@ -67,6 +72,8 @@ class Outcome:
             "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
             "arrivals": self.arrivals,
             "workers": self.workers,
+            "subtasks": self.subtasks,
+            "missing_rows": [list(span) for span in self.missing_rows],
             "result": self.result_key,
             "seconds": self.seconds,
             "cost": self.cost,

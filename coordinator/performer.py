@@ -70,6 +70,9 @@ class Performer:
         known = estimate(
             context.code, context.answers, state.arrived, context.journal.spec.estimator
         )
+        if state.rules.until.kind == "tasks":
+            known = context.recovered.estimate(known, context.answers, state.arrived)
+            context.missing_rows = context.recovered.missing(state.arrived)
         context.estimate = known
         context.store.put_estimate(known.value)
         context.put_status(name, state.attempt)

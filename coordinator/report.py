@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator.context import RunContext
 from coordinator.cost import Cost, Usage, cost
-from coordinator.journal import Spent
+from coordinator.journal import Dispatch, Spent
 from coordinator.meter import MeteredBucket
 from coordinator.prices import Prices, load_prices
 from coordinator.signals import Finish
@@ -51,22 +51,35 @@ def run_cost(
         (dispatch, worker) for dispatch in context.journal.dispatches for worker in dispatch.workers
     ]
     bound = sum(
-        min(max(0.0, now - dispatch.at), billing.worker_timeout)
+        _unsaid_seconds(context, worker, dispatch, min(now - dispatch.at, billing.worker_timeout))
         for dispatch, worker in invoked
-        if worker not in answers or answers[worker].attempt != dispatch.attempt
     )
     used = context.journal.spent + own_requests(context, bucket, billing)
     answered, tiles = len(context.answers), context.manifest.tiling.count
     looks = sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values())
+    shares = context.manifest.shares
+    heard = {(shares.owner(place)[0], m.attempt) for place, m in answers.items()}
     usage = Usage(
-        puts=used.puts + answered + len(context.errors),
-        gets=used.gets + answered * (tiles + 1),
+        puts=used.puts + answered // shares.per_object + len(context.errors),
+        gets=used.gets + answered * tiles + len(heard),
         lists=used.lists + looks,
         invokes=used.invokes + len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
         coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
     )
     return usage, cost(usage, billing.prices), bound * gigabytes
+
+
+def _unsaid_seconds(context: RunContext, worker: int, dispatch: Dispatch, longest: float) -> float:
+    """The most that an invocation took beyond what its answers say; 0 if it gave all of them."""
+    answers, shares = context.answers.metadata, context.manifest.shares
+    said = [
+        answers[place].seconds_total
+        for place in shares.places_of(worker)
+        if place in answers and answers[place].attempt == dispatch.attempt
+    ]
+    complete = all(place in answers for place in shares.places_of(worker))
+    return 0.0 if said and complete else max(0.0, longest - sum(said))
 
 
 def own_requests(context: RunContext, bucket: MeteredBucket, billing: Billing) -> Spent:
@@ -112,13 +125,15 @@ def build_report(
         "error_upper": 0.0 if exact else _finite(known.error_upper) if known else None,
         "arrivals": len(context.answers),
         "workers": context.manifest.workers,
+        "subtasks": context.manifest.shares.per_worker,
+        "missing_rows": [] if exact else [list(span) for span in context.missing_rows],
         "data_blocks": context.manifest.data_blocks,
         "attempts": state.attempt,
         "seconds": context.elapsed,
         "phases": dict(context.phases),
         "answers": [
-            {"worker": worker, "arrived": at - began, **_figures(context, worker)}
-            for worker, at in sorted(context.arrived_at.items(), key=lambda item: item[1])
+            {**_whose(context, place), "arrived": at - began, **_figures(context, place)}
+            for place, at in sorted(context.arrived_at.items(), key=lambda item: item[1])
         ],
         "failures": [record.to_json() for record in context.errors],
         "usage": usage.to_json(),
@@ -137,8 +152,14 @@ def error_curve(context: RunContext) -> Sequence[tuple[float, int, float]]:
     ]
 
 
-def _figures(context: RunContext, worker: int) -> dict[str, Any]:
-    figures = asdict(context.answers.metadata[worker])
+def _whose(context: RunContext, place: int) -> dict[str, int]:
+    shares = context.manifest.shares
+    worker, task = shares.owner(place)
+    return {"worker": worker} if shares.per_worker == 1 else {"worker": worker, "task": task}
+
+
+def _figures(context: RunContext, place: int) -> dict[str, Any]:
+    figures = asdict(context.answers.metadata[place])
     return {name: value for name, value in figures.items() if name not in ("x_digest", "encoding")}
 
 

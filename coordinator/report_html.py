@@ -31,7 +31,7 @@ def report_page(report: Mapping[str, Any], curve: Sequence[tuple[float, int, flo
     summary = [
         ("State", f"{report['state']}: {report['message']}"),
         ("Asked", report["until"]),
-        ("Answers", f"{report['arrivals']} of {report['workers']} (s = {report['data_blocks']})"),
+        ("Answers", f"{report['arrivals']} of {_answers(report)} (s = {report['data_blocks']})"),
         ("Check", report["verification"] or "none"),
         ("Predicted error", _error(report)),
         ("Time", f"{report['seconds']:.2f} s, attempts: {report['attempts']}"),
@@ -41,7 +41,7 @@ def report_page(report: Mapping[str, Any], curve: Sequence[tuple[float, int, flo
         (f"worker {f['worker']}, attempt {f['attempt']}", f"{f['type']}: {f['message']}")
         for f in report["failures"]
     ]
-    chart = error_chart(curve, report["seconds"], report["workers"], exact=report["exact"])
+    chart = error_chart(curve, report["seconds"], _answers(report), exact=report["exact"])
     parts = [chart, _table("Result", summary), _bill(report), _slowest(report)]
     parts.append(_table("Where the coordinator's time went (waiting not counted)", phases))
     if failures:
@@ -92,6 +92,11 @@ def _bill(report: Mapping[str, Any]) -> str:
     )
 
 
+def _answers(report: Mapping[str, Any]) -> int:
+    """How many answers there are when everybody has given all of its."""
+    return int(report["workers"]) * int(report.get("subtasks", 1))
+
+
 def _quantity(line: Mapping[str, Any] | None) -> str:
     if line is None:
         return "0"
@@ -108,7 +113,9 @@ def _slowest(report: Mapping[str, Any]) -> str:
     """The last answers that were waited for."""
     rows = [
         (
-            f"worker {a['worker']}" + (" (cold start)" if a["cold"] else ""),
+            f"worker {a['worker']}"
+            + (f", task {a['task']}" if "task" in a else "")
+            + (" (cold start)" if a["cold"] else ""),
             f"{a['arrived']:.2f} s",
             f"{a['seconds_total']:.2f} s",
             f"{a['seconds_read']:.2f} s",

@@ -66,7 +66,7 @@ def start_run(
     Parameters
     ----------
     x : (d,) or (d, k), real and finite
-    until : "exact", "error=0.1" or "seconds=5"
+    until : "exact", "error=0.1", "seconds=5" or "tasks=0.95"
     deadline : seconds from now; by default the worker's time-out and 30 s after the last invocation
     estimator : which estimate is published and returned (`coordinator.estimate.check_estimator`)
     run : id to use (`blockstore.keys.new_run_id`); drawn if None
@@ -96,6 +96,7 @@ def start_run(
         manifest_digest=manifest.digest,
         encoding=manifest.encoding,
         workers=manifest.workers,
+        subtasks=manifest.shares.per_worker,
         x_shape=vector.shape,
         x_dtype=vector.dtype.str,
         x_digest=array_digest(vector),
@@ -163,7 +164,9 @@ def cancel_run(bucket: Bucket, run: str) -> RunStatus:
     try:
         status = store.get_status()
     except ObjectMissing:
-        status = RunStatus(run=run, state="planned", arrivals=0, workers=spec.workers)
+        status = RunStatus(
+            run=run, state="planned", arrivals=0, workers=spec.workers, subtasks=spec.subtasks
+        )
     if status.state in FINAL:
         return status
     for attempt in range(1, spec.attempt + 1):
@@ -199,6 +202,8 @@ def _carry(
         tasks=restore_tasks(journal, stops),
         attempt=max([0, *stops, *(d.attempt for d in journal.dispatches)]),
         decisive=spec.decisive,
+        shares=manifest.subtasks,
+        recovered=context.recovered.share,
     )
     collector = Collector(
         store,
@@ -257,6 +262,8 @@ def _conclude(
         error_upper=error_upper,
         arrivals=len(context.answers),
         workers=context.manifest.workers,
+        subtasks=context.manifest.shares.per_worker,
+        missing_rows=() if exact else context.missing_rows,
         seconds=context.elapsed,
         phases=dict(context.phases),
         cost=bill.to_json(),

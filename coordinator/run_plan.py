@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
 from blockstore.manifest import Manifest
 from blockstore.memory import worker_memory
+from blockstore.subtasks import Subtasks
 from blockstore.tasks import WorkerTask
 from coordinator.cost import Cost, Usage, cost
 from coordinator.expected_time import SEED, ExpectedTime, affordable, expected_time
@@ -41,7 +42,9 @@ class RunPlan:
     """Every figure of a planned product. Sizes in bytes (memory settings in MB), times in seconds,
     cost in dollars.
 
-    `arrivals_mean`, `arrivals_p99`: answers that decode when workers answer in random order.
+    `subtasks`: blocks of each worker, whose answers it sends one by one (`data_blocks` and
+    `arrivals` count them all). `arrivals_mean`, `arrivals_p99`: answers that decode when they come
+    in random order.
     `worker_memory`: predicted peak of a worker. `run_cost`: one product; `encode_cost` (once) and
     `storage_month` are those of the matrix.
     """
@@ -51,6 +54,7 @@ class RunPlan:
     x_shape: tuple[int, ...]
     code: str
     workers: int
+    subtasks: int
     data_blocks: int
     block_rows: int
     block_dtype: str
@@ -119,13 +123,13 @@ def plan_multiply(
     delays = delays if delays is not None else make_delays("lambda-rare-tail")
     task = planned_task(manifest, x_shape, x_dtype)
     work = block_work(task)
-    check_fits(task, work, worker_memory_mb, worker_timeout, platform)
+    check_fits(task, all_blocks(work, task.subtasks), worker_memory_mb, worker_timeout, platform)
     if on == "lambda":
         check_coordinator(
-            work, manifest.workers, manifest.data_blocks, coordinator_memory_mb, platform
+            work, manifest.blocks, manifest.data_blocks, coordinator_memory_mb, platform
         )
     code = code_from_manifest(manifest.code)
-    orders = affordable(rounds, manifest.workers)
+    orders = affordable(rounds, manifest.blocks)
     arrivals = decisive_counts(
         code, np.random.default_rng(SEED), orders, quick=rounds <= QUICK_ROUNDS
     )
@@ -138,9 +142,10 @@ def plan_multiply(
         platform,
         rounds,
         arrivals,
+        manifest.subtasks,
     )
-    usage = _worker_usage(work, manifest.workers, time, delays.mean, worker_memory_mb)
-    usage += _coordinator_usage(manifest.workers, time)
+    usage = _worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb)
+    usage += _coordinator_usage(manifest.shares, time)
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
@@ -151,6 +156,7 @@ def plan_multiply(
         x_shape=task.x_shape,
         code=code.name,
         workers=manifest.workers,
+        subtasks=manifest.shares.per_worker,
         data_blocks=manifest.data_blocks,
         block_rows=manifest.block_rows,
         block_dtype=str(np.dtype(manifest.dtype)),
@@ -216,30 +222,37 @@ def block_work(task: WorkerTask) -> BlockWork:
     )
 
 
+def all_blocks(work: BlockWork, subtasks: int) -> BlockWork:
+    """The work of all blocks of a worker, as if they were one."""
+    return replace(work, rows=work.rows * subtasks, objects=work.objects * subtasks)
+
+
 def _worker_usage(
-    work: BlockWork, workers: int, time: ExpectedTime, mean_delay: float, memory_mb: int
+    work: BlockWork, shares: Subtasks, time: ExpectedTime, mean_delay: float, memory_mb: int
 ) -> Usage:
     """All N workers run to their end: late ones are billed too, and delays are taken as billed."""
-    checks = 1 + int(time.task // STOP_CHECK_SECONDS)
+    workers, tasks = shares.workers, shares.per_worker
+    checks = tasks + int(time.task // STOP_CHECK_SECONDS)
     return Usage(
-        puts=workers,
-        gets=workers * (work.objects + 1),
+        puts=workers * tasks // shares.per_object,
+        gets=workers * (tasks * work.objects + 1),
         lists=workers * checks,
         invokes=workers,
         worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
     )
 
 
-def _coordinator_usage(workers: int, time: ExpectedTime) -> Usage:
+def _coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
     """run.json (twice: asked, decisive set), x, stop marker, result, report (json, html), status;
     estimates.
 
     Listings are counted at their usual pace far from the decisive answer.
     """
-    published = min(workers, int(time.coded / PUBLISH_INTERVAL))
-    pages = 1 + workers // LIST_PAGE
+    answers = shares.count // shares.per_object
+    published = min(answers, int(time.coded / PUBLISH_INTERVAL))
+    pages = 1 + answers // LIST_PAGE
     listings = math.ceil(time.coded / (4 * FASTEST))
-    return Usage(puts=8 + 2 * published, gets=workers + 2, lists=listings * pages)
+    return Usage(puts=8 + 2 * published, gets=answers + 2, lists=listings * pages)
 
 
 def _notes(

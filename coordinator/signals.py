@@ -45,7 +45,11 @@ class Failed:
 
 @dataclass(frozen=True)
 class Arrived:
-    """Verified answers of `workers`, seen in one listing."""
+    """Verified answers at the places `workers` of the code, seen in one listing.
+
+    Here and in `Decided`, `StoreDecisive` and `Decode` a worker that has several blocks counts once
+    for each of them, by its place in the code.
+    """
 
     at: float
     workers: tuple[int, ...]

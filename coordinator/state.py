@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from blockstore.subtasks import Subtasks
 from coordinator.until import Until
 
 __all__ = ["Code", "Rules", "State", "Task", "deadline", "initial_state"]
 
 
 class Code(Protocol):
-    """What the machine needs of an erasure code (`coordinator.judge.Judge`)."""
+    """What the machine needs of an erasure code (`coordinator.judge.Judge`).
+
+    What polarcodes calls workers are the places of coded blocks: each worker has one or several.
+    """
 
     @property
     def workers(self) -> int:
-        """N."""
+        """N, or N r where every worker has r blocks."""
         ...
 
     @property
     def data_blocks(self) -> int:
-        """s."""
+        """s, or s r."""
         ...
 
     def decodable(self, S: Iterable[int]) -> bool:
@@ -51,10 +55,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class Task:
-    """The newest attempt at one block.
+    """The newest attempt at one worker's blocks.
 
     idle: never invoked; pending: handed to the invoker; running: accepted by the platform at
-    `invoked`; answered: its verified answer is here; failed: reported; dead: silent past its
+    `invoked`; answered: all its verified answers are here; failed: reported; dead: silent past its
     time-out. `tries` counts attempts made by this coordinator.
     """
 
@@ -86,11 +90,31 @@ class State:
     last_news: float = 0.0  # time of the newest answer, for the polling pace
     fresh: bool = False  # answers since the last published estimate
     publish_after: float = 0.0
+    shares: Subtasks | None = None  # which places of the code each worker has, if several
+    here: frozenset[int] = frozenset()  # places of the answers that came, if there are several
+    recovered: Callable[[Sequence[int]], float] | None = None  # share of rows that answers give
 
     @property
     def arrived(self) -> tuple[int, ...]:
-        """Workers whose verified answer is here, in increasing order."""
+        """Places in the code of the verified answers that are here, in increasing order.
+
+        The worker's number is the place where each worker has one block.
+        """
+        if self.shares is not None:
+            return tuple(sorted(self.here))
         return tuple(w for w, task in enumerate(self.tasks) if task.status == "answered")
+
+    def places(self, workers: Iterable[int]) -> tuple[int, ...]:
+        """The places of all blocks of these workers."""
+        if self.shares is None:
+            return tuple(workers)
+        return tuple(place for w in workers for place in self.shares.places_of(w))
+
+    def with_arrived(self, workers: Iterable[int]) -> tuple[int, ...]:
+        """`arrived`, and all places of these workers."""
+        if self.shares is None:
+            return (*self.arrived, *workers)
+        return tuple(sorted(self.here.union(self.places(workers))))
 
     @property
     def error(self) -> float:
@@ -110,12 +134,29 @@ def initial_state(
     tasks: Sequence[Task] | None = None,
     attempt: int = 0,
     decisive: tuple[int, ...] | None = None,
+    shares: Subtasks | None = None,
+    recovered: Callable[[Sequence[int]], float] | None = None,
 ) -> State:
-    """A fresh run, or with `tasks`, `attempt` and `decisive` one that is being resumed."""
-    every = tuple(tasks) if tasks is not None else (Task(),) * code.workers
-    if len(every) != code.workers:
-        raise ValueError(f"tasks must have one entry per worker ({code.workers}), got {len(every)}")
-    return State(code, rules, every, opened, attempt, decisive=decisive, last_news=opened)
+    """A fresh run, or with `tasks`, `attempt` and `decisive` one that is being resumed.
+
+    shares : which blocks each worker has, None if one each; recovered : the share of the product's
+    rows that answers at given places determine, for `tasks=X`.
+    """
+    workers = code.workers if shares is None else shares.workers
+    every = tuple(tasks) if tasks is not None else (Task(),) * workers
+    if len(every) != workers:
+        raise ValueError(f"tasks must have one entry per worker ({workers}), got {len(every)}")
+    return State(
+        code,
+        rules,
+        every,
+        opened,
+        attempt,
+        decisive=decisive,
+        last_news=opened,
+        shares=shares,
+        recovered=recovered,
+    )
 
 
 def deadline(state: State) -> float | None:

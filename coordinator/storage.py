@@ -40,11 +40,11 @@ def stored(manifest: Manifest) -> Stored:
     """What lies in S3 once the matrix that `manifest` describes is encoded."""
     tiling, itemsize = manifest.tiling, np.dtype(manifest.dtype).itemsize
     block = tiling.rows * tiling.columns * itemsize
-    objects = manifest.workers * tiling.count
+    objects = manifest.blocks * tiling.count
     return Stored(
         block_bytes=block,
         tile_bytes=tiling.bytes(itemsize) + HEADER_BYTES,
-        objects_per_worker=tiling.count,
+        objects_per_worker=tiling.count * manifest.shares.per_worker,
         objects=objects,
-        storage_bytes=manifest.workers * block + objects * HEADER_BYTES,
+        storage_bytes=manifest.blocks * block + objects * HEADER_BYTES,
     )

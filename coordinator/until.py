@@ -1,4 +1,4 @@
-"""When a run may end: the three conditions a caller can ask for."""
+"""When a run may end: the conditions a caller can ask for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 __all__ = ["Until", "UntilRefused", "parse_until"]
 
-Kind = Literal["exact", "error", "seconds"]
+Kind = Literal["exact", "error", "seconds", "tasks"]
 
 
 class UntilRefused(ValueError):
@@ -24,6 +24,7 @@ class Until:
         `bound`. It is the rms error and not its 95 % bound, so that `error=0.1` asks for what the
         `error` field of the result reports.
     seconds: `bound` seconds have passed since the run began.
+    tasks: the answers that arrived determine at least this share of the product's rows exactly.
 
     A set of answers that becomes decodable first ends every kind of run with the exact result.
     """
@@ -36,20 +37,22 @@ class Until:
 
 
 def parse_until(text: str | Until) -> Until:
-    """Read "exact", "error=0.1" or "seconds=5".
+    """Read "exact", "error=0.1", "seconds=5" or "tasks=0.95".
 
     Raises:
-        UntilRefused: any other text, or a bound that is not a positive finite number.
+        UntilRefused: any other text, a bound that is not a positive finite number, or more tasks
+            than all of them.
     """
     if isinstance(text, Until):
         return text
-    forms = 'use "exact", "error=0.1" or "seconds=5"'
+    forms = 'use "exact", "error=0.1", "seconds=5" or "tasks=0.95"'
     if not isinstance(text, str):
         raise UntilRefused(f"until must be text, got {type(text).__name__}: {forms}")
     kind, equals, number = text.strip().partition("=")
     if kind == "exact" and not equals:
         return Until("exact")
-    if kind not in ("error", "seconds") or not equals:
+    named: dict[str, Kind] = {"error": "error", "seconds": "seconds", "tasks": "tasks"}
+    if kind not in named or not equals:
         raise UntilRefused(f"until has no form {text!r}: {forms}")
     try:
         bound = float(number)
@@ -59,4 +62,8 @@ def parse_until(text: str | Until) -> Until:
         raise UntilRefused(
             f"until needs a positive number after '{kind}=', got {number!r}: {forms}"
         )
-    return Until("error" if kind == "error" else "seconds", bound)
+    if kind == "tasks" and bound > 1:
+        raise UntilRefused(
+            f"until needs a share of the rows, at most 1, after 'tasks=', got {number!r}"
+        )
+    return Until(named[kind], bound)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from polarcodes import ErasureCode
 from polarcodes.hadamard import HadamardCode
 from polarcodes.mds import MdsCode
+from polarcodes.schedules import ScheduleCode
 from polarcodes.thresholds import arrivals_needed, decoding_times
 
 __all__ = ["decisive_counts", "waiting_times"]
@@ -31,6 +32,10 @@ def waiting_times(
 ) -> NDArray[np.float64]:
     """When each round of arrival `times` (rounds, N) becomes decodable, (rounds,).
 
+    A schedule says which answers come first: their order is not uniform, and 60 rounds at most are
+    searched one by one, (60,). Workers with several blocks of another code have them at random
+    places, which makes the order of places uniform again.
+
     `counts` are thresholds of the code (`decisive_counts`), dealt out to the rounds in turn; they
     are drawn here, quickly, without them.
     """
@@ -38,6 +43,8 @@ def waiting_times(
         return _every_block(times, code.data_blocks)
     if code.name in _CLOSED_FORMS:
         return decoding_times(code, times, quick=True)
+    if code.name == ScheduleCode.name:
+        return decoding_times(code, times[:_MOST_ORDERS])
     if counts is None:
         counts = decisive_counts(code, np.random.default_rng(code.workers), quick=True)
     needed = np.resize(counts, len(times))

@@ -9,9 +9,11 @@ from encoder.errors import (
     SourceChanged,
     SourceRefused,
     SpoolTooSmall,
+    SubtasksRefused,
 )
 from encoder.pipeline import encode
 from encoder.progress import EncodeProgress
+from encoder.shares import check_subtasks
 from encoder.sources import Source, open_source
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "SourceChanged",
     "SourceRefused",
     "SpoolTooSmall",
+    "SubtasksRefused",
+    "check_subtasks",
     "encode",
     "open_source",
 ]

@@ -11,6 +11,10 @@ class SourceRefused(EncodeError):
     """The source is not a finite, real, two-dimensional array: the message says which rule."""
 
 
+class SubtasksRefused(EncodeError):
+    """The number of tasks for each worker does not fit the matrix, the code or the format."""
+
+
 class NameTaken(EncodeError):
     """The name belongs to a matrix of other content or another code."""
 

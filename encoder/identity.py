@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from blockstore.manifest import Manifest
+from blockstore.subtasks import Subtasks
 from blockstore.tiling import Tiling
 from encoder.errors import NameTaken
 
@@ -19,7 +20,13 @@ def canonical(document: Mapping[str, Any]) -> str:
     return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
-def encoding_id(source_digest: str, code: Mapping[str, Any], dtype: str, tiling: Tiling) -> str:
+def encoding_id(
+    source_digest: str,
+    code: Mapping[str, Any],
+    dtype: str,
+    tiling: Tiling,
+    subtasks: Subtasks | None = None,
+) -> str:
     """16 hex digits that name the coded bytes: the same id, the same tiles."""
     text = canonical(
         {
@@ -28,18 +35,24 @@ def encoding_id(source_digest: str, code: Mapping[str, Any], dtype: str, tiling:
             "code": code,
             "dtype": dtype,
             "tiling": tiling.to_json(),
+            **({} if subtasks is None else {"places": list(subtasks.places)}),
         }
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def same_matrix(
-    manifest: Manifest, source_digest: str, code: Mapping[str, Any], dtype: str
+    manifest: Manifest,
+    source_digest: str,
+    code: Mapping[str, Any],
+    dtype: str,
+    subtasks: Subtasks | None = None,
 ) -> bool:
     """Whether a manifest describes this content in this code, however it is tiled."""
     return (
         manifest.source_digest == source_digest
         and manifest.dtype == dtype
+        and manifest.subtasks == subtasks
         and canonical(manifest.code) == canonical(code)
     )
 

@@ -20,6 +20,7 @@ from blockstore import keys
 from blockstore.bucket import Bucket
 from blockstore.errors import MatrixMissing, StoreError
 from blockstore.manifest import Manifest, load_manifest, save_manifest
+from blockstore.subtasks import Subtasks
 from blockstore.tiling import least_memory
 from encoder.errors import EncodeError, MemoryTooSmall, NameTaken
 from encoder.identity import name_taken, same_matrix
@@ -27,6 +28,7 @@ from encoder.layout import piece_bytes, plan_layout
 from encoder.planning import SpoolFolder, coded_dtype, draft_manifest, spool_folder
 from encoder.progress import Counter, Listener
 from encoder.scan import scan_source
+from encoder.shares import share_out
 from encoder.sources import Source, open_source
 from encoder.tiles import TileWriter, missing_tiles
 from polarcodes import ErasureCode
@@ -51,6 +53,8 @@ def encode(
     threads: int | None = None,
     spool: SpoolFolder = None,
     progress: Listener | None = None,
+    subtasks: int = 1,
+    per_object: int = 1,
 ) -> Manifest:
     """Encode a matrix of n rows and d columns into `code.workers` coded blocks in `bucket`.
 
@@ -67,6 +71,8 @@ def encode(
     spool : folder for the disk spool that large N x tile need; None the system's temporary folder,
         False none (smaller objects then)
     progress : called with `EncodeProgress` events, from any thread, one call at a time
+    subtasks : r, the blocks of each worker: the code's blocks are for `code.workers` / r workers
+    per_object : consecutive answers of a worker that share an object, a divisor of r
 
     Returns
     -------
@@ -75,8 +81,8 @@ def encode(
 
     Raises
     ------
-    NameRefused, SourceRefused, NameTaken, MemoryTooSmall, SpoolTooSmall, and the store's
-    BucketMissing, AccessDenied, CredentialsMissing, ObjectMissing (the source): all before
+    NameRefused, SourceRefused, SubtasksRefused, NameTaken, MemoryTooSmall, SpoolTooSmall, and the
+    store's BucketMissing, AccessDenied, CredentialsMissing, ObjectMissing (the source): all before
     anything is written. SourceChanged, NameTaken (another encoding of the name finished first),
     StoreUnavailable, and SpoolTooSmall when the disk runs full meanwhile: nothing is published.
 
@@ -93,11 +99,12 @@ def encode(
         raise EncodeError(f"threads must be at least 1, got {threads}")
     folder = spool_folder(spool)
     with open_source(source, bucket.client) as opened:
+        shares = share_out(code, opened.shape[0], subtasks, per_object)
         bucket.check()
         existing = _find_existing(bucket, name)
         if existing is not None and not replace and existing.manifest.shape != opened.shape:
             raise name_taken(existing.manifest, f"a matrix of shape {existing.manifest.shape}")
-        manifest = _decide(opened, name, code, existing, memory, folder, replace, progress)
+        manifest = _decide(opened, name, code, shares, existing, memory, folder, replace, progress)
         others = _other_encodings(bucket, manifest)
         missing = missing_tiles(bucket, manifest)
         if missing:
@@ -119,6 +126,7 @@ def _decide(
     source: Source,
     name: str,
     code: ErasureCode,
+    shares: Subtasks | None,
     existing: Existing | None,
     memory: int,
     folder: str | None,
@@ -131,14 +139,16 @@ def _decide(
     source.check_unchanged()
     dtype = coded_dtype(source, scan, code)
     if existing is not None:
-        if same_matrix(existing.manifest, scan.digest, code.to_manifest(), dtype.str):
+        if same_matrix(existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares):
             return existing.manifest
         if not replace:
             same = existing.manifest.source_digest == scan.digest
             raise name_taken(
                 existing.manifest, "this content in another code" if same else "other content"
             )
-    return draft_manifest(source, scan, name, code, dtype=dtype, memory=memory, folder=folder)
+    return draft_manifest(
+        source, scan, name, code, dtype=dtype, memory=memory, folder=folder, subtasks=shares
+    )
 
 
 def _other_encodings(bucket: Bucket, manifest: Manifest) -> list[str]:

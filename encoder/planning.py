@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from blockstore.manifest import Manifest
+from blockstore.subtasks import Subtasks
 from blockstore.tiling import Tiling, choose_tiling, tile_target
 from encoder.errors import SourceRefused, SpoolTooSmall
 from encoder.identity import encoding_id
@@ -51,6 +52,7 @@ def draft_manifest(
     dtype: np.dtype[Any],
     memory: int,
     folder: str | None,
+    subtasks: Subtasks | None = None,
 ) -> Manifest:
     """The manifest of a new encoding; nothing is written."""
     n, d = source.shape
@@ -67,9 +69,10 @@ def draft_manifest(
         dtype=dtype.str,
         tiling=tiling,
         code=code_manifest,
-        encoding=encoding_id(scan.digest, code_manifest, dtype.str, tiling),
+        encoding=encoding_id(scan.digest, code_manifest, dtype.str, tiling, subtasks),
         source_digest=scan.digest,
         source=source.description,
+        subtasks=subtasks,
     )
 
 

@@ -37,22 +37,22 @@ def tile_size(manifest: Manifest, tile: int) -> int:
 
 
 def missing_tiles(bucket: Bucket, manifest: Manifest) -> dict[int, list[int]]:
-    """The workers whose object is not there, or not of the right size, for every tile that lacks
+    """The blocks whose object is not there, or not of the right size, for every tile that lacks
     some."""
     sizes = [tile_size(manifest, tile) for tile in range(manifest.tiling.count)]
     there = set()
     for info in bucket.list(keys.coded_prefix(manifest.name, manifest.encoding)):
         try:
-            worker, tile = keys.parse_tile_key(info.key)
+            block, tile = keys.parse_tile_key(info.key)
         except ValueError:
             continue
         if tile < len(sizes) and info.size == sizes[tile]:
-            there.add((worker, tile))
+            there.add((block, tile))
     missing = {
-        tile: [worker for worker in range(manifest.workers) if (worker, tile) not in there]
+        tile: [block for block in range(manifest.blocks) if (block, tile) not in there]
         for tile in range(len(sizes))
     }
-    return {tile: workers for tile, workers in missing.items() if workers}
+    return {tile: blocks for tile, blocks in missing.items() if blocks}
 
 
 class TileWriter:
@@ -100,15 +100,15 @@ class TileWriter:
         anything of a changed source is uploaded."""
         self._make_stages()
         pending: list[list[Future[None]]] = [[] for _ in self._stages]
-        for turn, (tile, workers) in enumerate(missing.items()):
+        for turn, (tile, blocks) in enumerate(missing.items()):
             place = turn % len(self._stages)
             for future in pending[place]:  # the tile that was here before must be gone
                 future.result()
             self._encode(tile, self._stages[place])
             self._source.check_unchanged()
             pending[place] = [
-                self._pool.submit(self._upload, tile, worker, self._stages[place])
-                for worker in workers
+                self._pool.submit(self._upload, tile, block, self._stages[place])
+                for block in blocks
             ]
         for futures in pending:
             for future in futures:
@@ -140,13 +140,13 @@ class TileWriter:
             offset += chunk.size
             self._encoded(buffer.nbytes)
 
-    def _upload(self, tile: int, worker: int, stage: Stage) -> None:
+    def _upload(self, tile: int, block: int, stage: Stage) -> None:
         manifest = self._manifest
         span = manifest.tiling.span(tile)
-        key = keys.tile_key(manifest.name, manifest.encoding, worker, tile)
+        key = keys.tile_key(manifest.name, manifest.encoding, block, tile)
         header = tile_header(manifest, span)
         body = bytearray(len(header) + span.size * self._dtype.itemsize)
         body[: len(header)] = header
-        stage.copy_tile(worker, memoryview(body)[len(header) :])
+        stage.copy_tile(manifest.shares.places[block], memoryview(body)[len(header) :])
         self._bucket.put(key, body)
         self._uploaded(span.size * self._dtype.itemsize)

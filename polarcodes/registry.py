@@ -15,6 +15,7 @@ from polarcodes.mds import MdsCode
 from polarcodes.polar import PolarCode
 from polarcodes.product import ProductCode
 from polarcodes.replication import ReplicationCode
+from polarcodes.schedules.code import ScheduleCode
 from polarcodes.uncoded import UncodedCode
 
 _CODES: dict[str, type[ErasureCode]] = {
@@ -39,6 +40,8 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 _MAKERS: dict[str, Callable[..., ErasureCode]] = {**_CODES, PolarCode.name: make_polar}
+_STORED: dict[str, type[ErasureCode]] = {**_CODES, ScheduleCode.name: ScheduleCode}
+"""Codes that a manifest may hold: those of a schedule are made from their schedule."""
 
 CODE_NAMES = tuple(sorted(_CODES))
 """Names that :func:`make_code` knows."""
@@ -75,11 +78,11 @@ def code_from_manifest(manifest: Any) -> ErasureCode:
     Raises :class:`~polarcodes.errors.InvalidManifest`.
     """
     name = manifest.get("name") if isinstance(manifest, dict) else None
-    if not isinstance(name, str) or name not in _CODES:
+    if not isinstance(name, str) or name not in _STORED:
         raise InvalidManifest(
-            f"name must be one of {', '.join(CODE_NAMES)}, got {name!r}: a newer release may have "
-            "written this code"
+            f"name must be one of {', '.join(sorted(_STORED))}, got {name!r}: a newer release may "
+            "have written this code"
         )
     if name == PolarCode.name:
         return polar_from_manifest(manifest)
-    return _CODES[name].from_manifest(manifest)
+    return _STORED[name].from_manifest(manifest)

@@ -137,6 +137,7 @@ def _arrival(status: RunStatus) -> Arrival:
         seconds=status.seconds,
         arrivals=status.arrivals,
         workers=status.workers,
+        subtasks=status.subtasks,
         error=status.error,
         error_upper=status.error_upper,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
+from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from blockstore.manifest import Manifest
     from coordinator.planning import CodeChoice
     from encoder import EncodeProgress
+    from polarcodes import ErasureCode
+    from polarcodes.schedules import ScheduleCode
 
     MatrixSource: TypeAlias = np.ndarray[Any, Any] | str | os.PathLike[str]
 
@@ -29,6 +32,9 @@ def encode(
     code: str = "auto",
     code_options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    subtasks: int = 1,
+    per_object: int = 1,
+    schedule: str | None = None,
     memory: int | str = "1GB",
     replace: bool = False,
     on_choice: Callable[[CodeChoice], None] | None = None,
@@ -43,38 +49,74 @@ def encode(
     workers : N; data_blocks : s; redundancy : (N - s) / N instead of s. What is not given is chosen
         by expected time; ``on_choice`` gets the choice with its explanation
     code, code_options, seed : one of `polarcodes.CODE_NAMES` with its options (``{"rounds": 1}``)
-        and the seed of what is random in it; "auto": what measurements recommend for dtype and N
-        (docs/adr/0004-default-code.md)
+        and the seed of what is random in it; "auto": what measurements recommend for dtype, N and
+        subtasks (docs/adr/0004-default-code.md)
+    subtasks : r, the blocks of each worker, which sends each answer the moment it is done. The code
+        has N r blocks over s r data blocks; redundancy costs storage then, and no time
+    schedule : name of a schedule (`polarcodes.schedules`) instead of a code: ``workers`` tasks, and
+        ``subtasks`` codewords of them for each worker. For runs until "tasks=X"
+    per_object : consecutive answers that share an object in the bucket, a divisor of r
     memory : most bytes the encoder may hold ("1GB", "512MiB")
     replace : overwrite a matrix of that name that has other content
     place : stack=, bucket=: see `polarlambda.connect.Place`
 
     Raises, before anything is written: `BadInput`, `NameRefused`, `ArrayRefused`, `CodeError`,
-    `PlanRefused`, the encoder's refusals (`NameTaken`, NaN or Inf, ...), `StoreError`.
+    `SubtasksRefused`, `PlanRefused`, the encoder's refusals (`NameTaken`, NaN or Inf, ...),
+    `StoreError`.
     Cost: the source is read twice; N / s times its coded size is uploaded.
     """
     from blockstore.keys import validate_name
     from coordinator.planning import choose_code
+    from encoder import check_subtasks, open_source
     from encoder import encode as encode_blocks
-    from encoder import open_source
 
     validate_name(name)
     limit = parse_size(memory)
+    check_subtasks(subtasks, per_object)
     bucket = open_bucket(Place(**place).settings())
     with open_source(source, bucket.client) as opened:
         shape, dtype = opened.shape, opened.dtype
-    choice = choose_code(
-        shape,
-        dtype,
-        workers=workers,
-        data_blocks=data_blocks,
-        redundancy=redundancy,
-        code=code,
-        options=code_options,
-    )
-    built = choice.make(seed)
-    if on_choice is not None:
-        on_choice(choice)
+    if schedule is not None:
+        if (code, code_options or None, data_blocks, redundancy) != ("auto", None, None, None):
+            raise BadInput(
+                "a schedule is a code of its own: leave out code and its options, data_blocks, "
+                "redundancy"
+            )
+        scheduled = scheduled_code(schedule, workers, subtasks, seed)
+        per_object = subtasks if scheduled.schedule.sending == "together" else per_object
+        built: ErasureCode = scheduled
+    else:
+        choice = choose_code(
+            shape,
+            dtype,
+            workers=workers,
+            data_blocks=data_blocks,
+            redundancy=redundancy,
+            code=code,
+            options=code_options,
+            subtasks=subtasks,
+        )
+        built = choice.make(seed)
+        if on_choice is not None:
+            on_choice(choice)
     return encode_blocks(
-        source, bucket, name, built, memory=limit, replace=replace, progress=on_progress
+        source,
+        bucket,
+        name,
+        built,
+        memory=limit,
+        replace=replace,
+        progress=on_progress,
+        subtasks=subtasks,
+        per_object=per_object,
     )
+
+
+def scheduled_code(name: str, workers: int | None, subtasks: int, seed: int) -> ScheduleCode:
+    """The code of a schedule; raises `BadInput`, and `CodeError` for K or r it cannot serve."""
+    from polarcodes.schedules import ScheduleCode, make_schedule
+
+    if workers is None:
+        raise BadInput(f"the schedule {name!r} needs workers: its number of tasks")
+    options = {"seed": seed} if name in ("rcsc", "mcc", "gradient") else {}
+    return ScheduleCode(make_schedule(name, workers, subtasks, **options))

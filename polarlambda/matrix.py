@@ -153,7 +153,8 @@ class CodedMatrix:
         ----------
         x : (d,), (d, 1) or (d, k) array or nested lists, or the path of an .npy file; bool, any
             integer, float16/32/64; finite
-        until : "exact", "error=0.1" (predicted relative rms error) or "seconds=5"
+        until : "exact", "error=0.1" (predicted relative rms error), "seconds=5", or "tasks=0.95"
+            (this share of the rows exactly, the others zero and named in the result)
         deadline : seconds after which the best estimate is returned; default: the worker's time
             limit plus 30 s after the last invocation
         estimator : which estimate stands in for A x before it is exact: "best" (the least predicted

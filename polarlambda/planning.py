@@ -27,6 +27,8 @@ def plan_matrix(
     redundancy: float | None = None,
     code: str = "auto",
     code_options: Mapping[str, Any] | None = None,
+    subtasks: int = 1,
+    per_object: int = 1,
     memory: int | str = "1GB",
     x_columns: int = 1,
     x_dtype: str = "float64",
@@ -41,7 +43,9 @@ def plan_matrix(
     `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
     """
     from coordinator.planning import plan_encoding, plan_multiply
+    from encoder import check_subtasks
 
+    check_subtasks(subtasks, per_object)
     model = delay_model(delays)
     order = "C"
     if source is not None:
@@ -58,6 +62,8 @@ def plan_matrix(
         redundancy=redundancy,
         code=code,
         options=code_options,
+        subtasks=subtasks,
+        per_object=per_object,
         memory=parse_size(memory),
         order=order,
         worker_memory_mb=memory_mb,

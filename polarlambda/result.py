@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Arrival:
     """How far a run is, given to ``on_arrival`` when answers have arrived or it is decoded.
 
-    run : its id; seconds : since it began; arrivals : answers in, of ``workers``; error,
+    run : its id; seconds : since it began; arrivals : answers in, of ``workers`` times
+    ``subtasks``; error,
     error_upper : predicted relative error of the estimate, rms and 95 %, None while there is none
     (no answer yet, or an infinite error); state : "running", "decodable" or "exact"; estimate : of
     A x, (n,) or (n, k), only when the coordinator has just made one (`on="local"`).
@@ -27,10 +28,16 @@ class Arrival:
     error: float | None = None
     error_upper: float | None = None
     state: str = "running"
+    subtasks: int = 1
     estimate: np.ndarray[Any, Any] | None = field(default=None, repr=False)
 
+    @property
+    def answers(self) -> int:
+        """Answers that there are when everybody has given all of its."""
+        return self.workers * self.subtasks
+
     def __str__(self) -> str:
-        text = f"{self.seconds:6.1f} s  {self.arrivals} of {self.workers} answers"
+        text = f"{self.seconds:6.1f} s  {self.arrivals} of {self.answers} answers"
         if self.state != "running":
             return f"{text}, {self.state}"
         if self.error is None:
@@ -48,6 +55,8 @@ class Result:
     verified : the left-over equations of the code agree, `verification` in words. method : the
     decoder, or the estimator; rounding : predicted relative rms error of an exact value, whose
     ``error`` is 0. met : what was asked (``until``) is met.
+    arrivals : answers in, of ``workers`` times ``subtasks``. missing_rows : (first, last) of the
+    ranges of rows that a run until "tasks=X" ended without, ``last`` not included: zero in value.
     seconds : since the run began; cost : dollars in all; bill : the lines of the cost, as
     `coordinator.cost.Cost.to_json` has them.
     """
@@ -69,6 +78,8 @@ class Result:
     method: str = ""
     rounding: float | None = None
     verification: str = ""
+    subtasks: int = 1
+    missing_rows: tuple[tuple[int, int], ...] = ()
 
     def to_json(self, *, value_path: str | None) -> dict[str, Any]:
         """The fields of ``multiply --json``."""
@@ -82,6 +93,8 @@ class Result:
             "rounding": self.rounding,
             "arrivals": self.arrivals,
             "workers": self.workers,
+            "subtasks": self.subtasks,
+            "missing_rows": [list(span) for span in self.missing_rows],
             "error": self.error,
             "error_upper": self.error_upper,
             "value_path": value_path,
@@ -91,10 +104,14 @@ class Result:
         }
 
     def __str__(self) -> str:
-        text = f"{self.state} after {self.seconds:.2f} s, {self.arrivals} of {self.workers} answers"
+        answers = self.workers * self.subtasks
+        text = f"{self.state} after {self.seconds:.2f} s, {self.arrivals} of {answers} answers"
         if self.exact:
             checked = "checked against the left-over equations"
             text += f", {checked if self.verified else self.verification}"
+        elif self.missing_rows:
+            spans = ", ".join(f"{first}..{last - 1}" for first, last in self.missing_rows)
+            text += f", without rows {spans}"
         elif self.error is not None:
             text += f", relative error about {self.error:.1%} (95 %: {_percent(self.error_upper)})"
             text += f" by {self.method}" if self.method else ""

@@ -25,6 +25,7 @@ class MemoryBucket:
     name: str = "memory"
     now: Callable[[], float] = lambda: 0.0
     before: Callable[[str, str], None] = lambda kind, key: None  # hook: may raise
+    after_put: Callable[[str], None] = lambda key: None
     objects: dict[str, Stored] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
 
@@ -78,7 +79,8 @@ class MemoryBucket:
             if if_match is not None and not (there and self._info(key).etag == if_match):
                 return False
             self.objects[key] = Stored(bytes(body), dict(metadata or {}))
-            return True
+        self.after_put(key)
+        return True
 
     def head(self, key: str) -> ObjectInfo | None:
         self._request("head", key)

@@ -1,4 +1,4 @@
-"""Lambda handler of the worker: event -> one product -> one object, or one typed error record."""
+"""Lambda handler of the worker: event -> a product -> an object, or a typed error record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from blockstore.errors import TaskRefused  # noqa: E402
 from blockstore.runs import RunStore  # noqa: E402
 from blockstore.tasks import WorkerTask  # noqa: E402
 from functions import log  # noqa: E402
-from functions.worker import report  # noqa: E402
+from functions.worker import report, several  # noqa: E402
 from functions.worker.faults import RunStopped  # noqa: E402
 from functions.worker.product import multiply  # noqa: E402
 from functions.worker.settings import WorkerSettings  # noqa: E402
@@ -37,8 +37,14 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         log.line("refused", message=str(exc))
         return {"state": "refused", "error": {"type": "TaskRefused", "message": str(exc)}}
     store = RunStore(_connect(), task.run)
+
+    def time_left() -> float:
+        return float(context.get_remaining_time_in_millis() / 1000)
+
     try:
-        product = multiply(store, task, lambda: context.get_remaining_time_in_millis() / 1000)
+        if task.subtasks > 1:
+            return several.work(store, task, time_left, cold)
+        product = multiply(store, task, time_left)
         metadata = report.metadata(task, product, cold, time.monotonic() - began)
         first = store.put_result(task.worker, product.value, metadata.to_metadata())
     except RunStopped as exc:

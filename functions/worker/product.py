@@ -49,12 +49,32 @@ class Product:
     scale: float
 
 
-def multiply(store: RunStore, task: WorkerTask, time_left: Callable[[], float]) -> Product:
-    """Compute a task's product.
+def load_x(store: RunStore, task: WorkerTask) -> NDArray[Any]:
+    """x as (d, k) in the dtype of the product; raises WrongInput if it is another one."""
+    x = store.load_x()
+    if array_digest(x) != task.x_digest:
+        raise WrongInput(
+            f"x of run {task.run} is not the vector that was dispatched (digest {array_digest(x)}, "
+            f"the task says {task.x_digest}): start a new run"
+        )
+    return np.ascontiguousarray(x.reshape(task.columns, -1), dtype=task.result_dtype)
+
+
+def multiply(
+    store: RunStore,
+    task: WorkerTask,
+    time_left: Callable[[], float],
+    *,
+    subtask: int = 0,
+    load: Callable[[RunStore, WorkerTask], NDArray[Any]] = load_x,
+) -> Product:
+    """Compute the product of one of a worker's blocks.
 
     Parameters
     ----------
     time_left : seconds until the platform ends this invocation
+    subtask : which of the worker's blocks
+    load : where x comes from
 
     Raises
     ------
@@ -64,13 +84,14 @@ def multiply(store: RunStore, task: WorkerTask, time_left: Callable[[], float]) 
     blockstore.errors.StoreError : x or a tile cannot be read
     """
     if store.stopped(task.attempt):
-        raise RunStopped(f"run {task.run} was stopped before worker {task.worker} started")
+        text = f"worker {task.worker} started" + (f" task {subtask}" if subtask else "")
+        raise RunStopped(f"run {task.run} was stopped before {text}")
     waiting = looked = time.monotonic()
     reading = multiplying = squares = 0.0
-    x = _load_x(store, task)
+    x = load(store, task)
     total: NDArray[Any] = np.zeros((task.block_rows, x.shape[1]))
     buffer = np.empty(_piece_entries(task), dtype=x.dtype)
-    for span, tile in _tiles(store, task):
+    for span, tile in _tiles(store, task, subtask):
         ready = time.monotonic()
         reading += ready - waiting
         if time_left() < TIME_RESERVE:
@@ -97,18 +118,9 @@ def multiply(store: RunStore, task: WorkerTask, time_left: Callable[[], float]) 
     return Product(value, reading, multiplying, scale)
 
 
-def _load_x(store: RunStore, task: WorkerTask) -> NDArray[Any]:
-    """x as (d, k) in the dtype of the product."""
-    x = store.load_x()
-    if array_digest(x) != task.x_digest:
-        raise WrongInput(
-            f"x of run {task.run} is not the vector that was dispatched (digest {array_digest(x)}, "
-            f"the task says {task.x_digest}): start a new run"
-        )
-    return np.ascontiguousarray(x.reshape(task.columns, -1), dtype=task.result_dtype)
-
-
-def _tiles(store: RunStore, task: WorkerTask) -> Iterator[tuple[TileSpan, NDArray[Any]]]:
+def _tiles(
+    store: RunStore, task: WorkerTask, subtask: int
+) -> Iterator[tuple[TileSpan, NDArray[Any]]]:
     """The block's tiles in order, the next `PREFETCH` of them on their way."""
     with ThreadPoolExecutor(PREFETCH, thread_name_prefix="tiles") as pool:
         coming: deque[Future[NDArray[Any]]] = deque()
@@ -116,21 +128,22 @@ def _tiles(store: RunStore, task: WorkerTask) -> Iterator[tuple[TileSpan, NDArra
         try:
             for tile in range(task.tiling.count):
                 while submitted < task.tiling.count and len(coming) <= PREFETCH:
-                    coming.append(pool.submit(_load_tile, store, task, submitted))
+                    coming.append(pool.submit(_load_tile, store, task, subtask, submitted))
                     submitted += 1
                 yield task.tiling.span(tile), coming.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _load_tile(store: RunStore, task: WorkerTask, tile: int) -> NDArray[Any]:
-    key = task.tile_key(tile)
+def _load_tile(store: RunStore, task: WorkerTask, subtask: int, tile: int) -> NDArray[Any]:
+    key = task.tile_key(tile, subtask)
+    block = task.block(subtask)
     try:
         found = decode_array(store.bucket.get(key))
     except ObjectMissing as exc:
-        raise TileMissing(f"tile {tile} of block {task.worker} is not there: {exc}") from exc
+        raise TileMissing(f"tile {tile} of block {block} is not there: {exc}") from exc
     except (CorruptObject, ArrayRefused) as exc:
-        raise CorruptObject(f"tile {tile} of block {task.worker}: {exc}") from exc
+        raise CorruptObject(f"tile {tile} of block {block}: {exc}") from exc
     expected = task.tiling.span(tile).shape
     if found.shape != expected or found.dtype != np.dtype(task.dtype):
         raise WrongShape(

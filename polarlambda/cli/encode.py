@@ -10,7 +10,9 @@ from polarlambda.cli.options import (
     code_option,
     code_options_option,
     json_option,
+    per_object_option,
     stack_option,
+    subtasks_option,
     workers_option,
 )
 from polarlambda.cli.output import to_json
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
 @code_option
 @code_options_option
+@subtasks_option
+@per_object_option
+@click.option(
+    "--schedule",
+    metavar="NAME",
+    help="A schedule instead of a code: cpgc, uc-mmc, rcsc, searched or mcc.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the code's random parts.")
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
@@ -44,6 +53,9 @@ def encode(
     redundancy: float | None,
     code: str,
     code_options: tuple[str, ...],
+    subtasks: int,
+    per_object: int,
+    schedule: str | None,
     seed: int,
     memory: str,
     replace: bool,
@@ -80,6 +92,9 @@ def encode(
             redundancy=redundancy,
             code=code,
             code_options=parse_options(code_options),
+            subtasks=subtasks,
+            per_object=per_object,
+            schedule=schedule,
             seed=seed,
             memory=memory,
             replace=replace,
@@ -91,8 +106,11 @@ def encode(
     if as_json:
         click.echo(to_json(shown))
         return
+    several = manifest.shares.per_worker
+    each = f" with {several} blocks each" if several > 1 else ""
     click.echo(
         f"encoded {name}: {manifest.rows} x {manifest.columns} {shown['source_dtype']} in "
         f"{shown['objects']} objects, {format_size(shown['stored_bytes'])} of {shown['dtype']} "
-        f"({shown['code']} code, {manifest.workers} workers, {manifest.data_blocks} data blocks)"
+        f"({shown['code']} code, {manifest.workers} workers{each}, {manifest.data_blocks} data "
+        "blocks)"
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     default="exact",
     show_default=True,
     metavar="CONDITION",
-    help="When it is good enough: exact, error=0.1 (relative) or seconds=5.",
+    help="When it is good enough: exact, error=0.1 (relative), seconds=5, tasks=0.9 (of the rows).",
 )
 @click.option("--deadline", type=float, metavar="SECONDS", help="When to give up.")
 @click.option(
@@ -83,7 +83,7 @@ class Show:
         """For ``on_arrival``."""
         self._name(arrival.run)
         news = arrival.error_upper is not None or arrival.state != "running"
-        self._progress.update(arrival.arrivals, arrival.workers, str(arrival), important=news)
+        self._progress.update(arrival.arrivals, arrival.answers, str(arrival), important=news)
 
     def event(self, event: Event) -> None:
         """For ``on_event``."""

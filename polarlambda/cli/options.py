@@ -35,7 +35,7 @@ code_option = click.option(
     default="auto",
     show_default=True,
     metavar="CODE",
-    help="Code family (docs/codes.md); auto: the one measured best for the matrix's dtype and N.",
+    help="Code family (docs/codes.md); auto: the one measured best for the dtype, N and R.",
 )
 code_options_option = click.option(
     "--option",
@@ -43,4 +43,21 @@ code_options_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="An option of the code, such as rounds=1 or basis=chebyshev; may be repeated.",
+)
+subtasks_option = click.option(
+    "--subtasks",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="R",
+    help="Blocks of each worker, each answer sent when it is done.",
+)
+per_object_option = click.option(
+    "--results-per-object",
+    "per_object",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="G",
+    help="Answers of a worker that share an object, a divisor of R.",
 )

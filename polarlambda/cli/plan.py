@@ -12,7 +12,9 @@ from polarlambda.cli.options import (
     code_option,
     code_options_option,
     json_option,
+    per_object_option,
     stack_option,
+    subtasks_option,
     workers_option,
 )
 from polarlambda.cli.output import to_json
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
 @code_option
 @code_options_option
+@subtasks_option
+@per_object_option
 @click.option("--memory", default="1GB", show_default=True, help="Memory of the encoder.")
 @click.option("--columns", type=int, default=1, show_default=True, help="Columns of x.")
 @click.option("--x-dtype", default="float64", show_default=True, help="Dtype of x.")
@@ -117,7 +121,10 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     rows, columns = run.shape
     x = " x ".join(str(length) for length in run.x_shape)
     line("product", f"({rows} x {columns}) by x ({x}), computed in {run.compute_dtype}")
-    line("code", f"{run.code}, N = {run.workers} workers, s = {run.data_blocks} data blocks")
+    r = run.subtasks
+    each = f" with {r} blocks each" if r > 1 else ""
+    blocks = f"s r = {run.data_blocks}" if r > 1 else f"s = {run.data_blocks}"
+    line("code", f"{run.code}, N = {run.workers} workers{each}, {blocks} data blocks")
     for reason in encoding.choice.explanation if encoding else ():
         line("", reason)
     line(
@@ -145,7 +152,7 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s (prices of {date})")
     line(
         "arrivals needed",
-        f"{run.arrivals_mean:.1f} of {run.workers} on average, {run.arrivals_p99} at the 99th "
+        f"{run.arrivals_mean:.1f} of {run.workers * r} on average, {run.arrivals_p99} at the 99th "
         "percentile",
     )
     line("expected time", f"{time.coded:.2f} s with coding (95 %: {time.coded_p95:.2f} s)")

@@ -45,7 +45,7 @@ def list_command(as_json: bool, stack: str | None) -> None:
                     spec.run,
                     spec.matrix,
                     status.state if status else "planned",
-                    f"{status.arrivals if status else 0} of {spec.workers}",
+                    f"{status.arrivals if status else 0} of {spec.workers * spec.subtasks}",
                     spec.until,
                     spec.created,
                 )
@@ -82,7 +82,7 @@ def watch(run: str, as_json: bool, stack: str | None) -> None:
             if as_json:
                 click.echo(json.dumps(status.to_json(), allow_nan=False))
             else:
-                progress.update(status.arrivals, status.workers, describe(status))
+                progress.update(status.arrivals, status.answers, describe(status))
 
 
 @runs.command()
@@ -140,5 +140,5 @@ def describe(status: RunStatus) -> str:
     """A status in one line."""
     error = f", error {status.error:.1%}" if status.error is not None else ""
     bar = f" (95 %: {status.error_upper:.1%})" if status.error_upper is not None else ""
-    arrivals = f"{status.arrivals} of {status.workers} answers"
+    arrivals = f"{status.arrivals} of {status.answers} answers"
     return f"{status.seconds:6.1f} s  {status.state}  {arrivals}{error}{bar}"

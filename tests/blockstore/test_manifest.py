@@ -51,7 +51,9 @@ def test_the_digest_covers_every_field() -> None:
     assert m.digest != manifest(created="2025-01-02T00:00:00+00:00").digest
 
 
-@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Manifest)])
+@pytest.mark.parametrize(
+    "field", [f.name for f in dataclasses.fields(Manifest) if f.name != "subtasks"]
+)
 def test_a_missing_field_is_named(field: str) -> None:
     document = json.loads(manifest().to_json())
     del document[field]

@@ -17,6 +17,7 @@ from blockstore.tasks import WorkerTask, compute_dtype
 from blockstore.tiling import Tiling
 from coordinator.invoker import FunctionMissing, InvokeError
 from coordinator.ports import Clock, InvokeReport
+from encoder.shares import share_out
 from polarcodes import make_code
 from tests.memory_bucket import MemoryBucket, Stored
 
@@ -68,7 +69,19 @@ class Silent:
     """Dies without a word."""
 
 
-Outcome = Answer | Fail | Damaged | Refused | Silent
+@dataclass(frozen=True)
+class Parts:
+    """A worker with several tasks: `done` of those it was asked for, each taking `each` seconds
+    after the first `after`; then it reports a failure, or dies without a word."""
+
+    done: int
+    after: float = 0.1
+    each: float = 0.1
+    fail: Fail | None = None
+    damaged: str = ""  # how the last part is damaged
+
+
+Outcome = Parts | Answer | Fail | Damaged | Refused | Silent
 
 
 @dataclass
@@ -86,6 +99,8 @@ class Platform:
     k: int | None = None
     dtype: str = "<f4"
     code_name: str = "polar"
+    subtasks: int = 1
+    per_object: int = 1
     table: dict[int, list[Outcome]] = field(default_factory=dict)
     default: list[Outcome] | None = None
     missing: bool = False
@@ -99,12 +114,13 @@ class Platform:
         self.A = (entries * self.scale).astype(self.dtype)
         shape = (self.columns,) if self.k is None else (self.columns, self.k)
         self.x = rng.standard_normal(shape).astype("<f4")
-        code = make_code(self.code_name, workers=self.workers, data_blocks=self.data_blocks, seed=1)
-        b = -(-self.rows // self.data_blocks)
-        padded = np.zeros((self.data_blocks * b, self.columns), self.dtype)
+        blocks, data_blocks = self.workers * self.subtasks, self.data_blocks * self.subtasks
+        code = make_code(self.code_name, workers=blocks, data_blocks=data_blocks, seed=1)
+        b = -(-self.rows // data_blocks)
+        padded = np.zeros((data_blocks * b, self.columns), self.dtype)
         padded[: self.rows] = self.A
-        coded = code.encode(padded.reshape(self.data_blocks, -1))
-        self.coded = coded.reshape(self.workers, b, self.columns)
+        coded = code.encode(padded.reshape(data_blocks, -1))
+        self.coded = coded.reshape(blocks, b, self.columns)
         self.manifest = Manifest(
             name="photos",
             created="2026-01-01T00:00:00+00:00",
@@ -118,12 +134,16 @@ class Platform:
             encoding=ENCODING,
             source_digest="sha256:0",
             source="test",
+            subtasks=share_out(code, blocks, self.subtasks, self.per_object),
         )
         self.bucket.put(keys.manifest_key("photos"), self.manifest.to_json())
         self.bucket.requests.clear()
         self.code = code
         self.invoked: list[tuple[int, int]] = []
+        self.tasks: list[WorkerTask] = []
         self._reports: list[InvokeReport] = []
+        self._coming: list[tuple[str, str, float]] = []  # stop key, key, when its tasks begin
+        self.bucket.after_put = self._stop
 
     @property
     def product(self) -> np.ndarray:
@@ -141,6 +161,7 @@ class Platform:
         for task in tasks:
             WorkerTask.from_event(json.loads(json.dumps(task.to_event())))
             self.invoked.append((task.worker, task.attempt))
+            self.tasks.append(task)
             self._work(task, self.outcome(task.worker, task.attempt))
 
     def reports(self) -> list[InvokeReport]:
@@ -161,28 +182,68 @@ class Platform:
         stop = keys.stop_key(task.run, task.attempt)
         if stop in self.bucket.objects or isinstance(outcome, Silent):
             return
+        if self.subtasks > 1:
+            self._work_in_parts(task, outcome)
+            return
         since = self.clock.now() + outcome.after
         if isinstance(outcome, Fail):
-            record = ErrorRecord(
-                worker=task.worker,
-                attempt=task.attempt,
-                type=outcome.kind,
-                message="text",
-                where="product",
-                fatal=outcome.fatal,
-            )
-            body = json.dumps(record.to_json()).encode()
-            key = keys.error_key(task.run, task.worker, task.attempt)
-            self.bucket.objects[key] = Stored(body, {}, since)
+            self._fail(task, outcome, since)
             return
         key = keys.result_key(task.run, task.worker)
         there = self.bucket.objects.get(key)
         if there is None or there.since > since:  # If-None-Match
             self.bucket.objects[key] = self._answer(task, outcome, since)
 
-    def _answer(self, task: WorkerTask, outcome: Answer | Damaged, since: float) -> Stored:
+    def _work_in_parts(self, task: WorkerTask, outcome: Outcome) -> None:
+        """Every part appears when it is done; those not begun at a stop marker never do."""
+        if not isinstance(outcome, Parts):
+            fail = outcome if isinstance(outcome, Fail) else None
+            how = outcome.how if isinstance(outcome, Damaged) else ""
+            done = 0 if fail else len(task.objects)
+            outcome = Parts(done, outcome.after, fail=fail, damaged=how)
+        since = self.clock.now() + outcome.after
+        for number, (first, last) in enumerate(task.objects[: outcome.done]):
+            begins, since = since, since + outcome.each * (last - first + 1)
+            key = keys.part_key(task.run, task.worker, first, last)
+            there = self.bucket.objects.get(key)
+            if there is not None and there.since <= since:
+                continue
+            how = outcome.damaged if number == outcome.done - 1 else ""
+            parts = range(first, last + 1)
+            self.bucket.objects[key] = self._answer(task, Damaged(how), since, parts)
+            self._coming.append((keys.stop_key(task.run, task.attempt), key, begins))
+        if outcome.fail is not None:
+            self._fail(task, outcome.fail, since)
+
+    def _stop(self, stop: str) -> None:
+        for marker, key, begins in self._coming:
+            if marker == stop and begins > self.clock.now():
+                self.bucket.objects.pop(key, None)
+
+    def _fail(self, task: WorkerTask, outcome: Fail, since: float) -> None:
+        record = ErrorRecord(
+            worker=task.worker,
+            attempt=task.attempt,
+            type=outcome.kind,
+            message="text",
+            where="product",
+            fatal=outcome.fatal,
+        )
+        body = json.dumps(record.to_json()).encode()
+        key = keys.error_key(task.run, task.worker, task.attempt)
+        self.bucket.objects[key] = Stored(body, {}, since)
+
+    def _answer(
+        self,
+        task: WorkerTask,
+        outcome: Answer | Damaged,
+        since: float,
+        parts: Sequence[int] = (0,),
+    ) -> Stored:
         dtype = compute_dtype(self.coded.dtype, self.x.dtype)
-        value = (self.coded[task.worker].astype("f8") @ self.x.astype("f8")).astype(dtype)
+        places = [self.manifest.shares.places_of(task.worker)[part] for part in parts]
+        blocks = np.concatenate([self.coded[place] for place in places])
+        value = (blocks.astype("f8") @ self.x.astype("f8")).astype(dtype)
         digest = task.x_digest
         how = outcome.how if isinstance(outcome, Damaged) else ""
         if how == "shape":

@@ -1,0 +1,101 @@
+"""Which rows of the product the answers determine exactly, before all of it is decodable.
+
+A data block is recovered when its unit vector lies in the row space of the generator rows that
+arrived (arXiv 1811.09271): a block that was sent as it is, or that follows from sums. Codes of
+which any s answers decode recover nothing before and everything then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockstore.manifest import Manifest
+from coordinator.answers import Answers
+from coordinator.estimate import ProductEstimate
+from polarcodes import ErasureCode
+from polarcodes.schedules import Recovery, Schedule
+
+__all__ = ["RecoveredRows"]
+
+ALL_OR_NOTHING = ("berrut", "hadamard", "mds")
+
+
+class RecoveredRows:
+    """The recovered rows of a run that ends with `tasks=X`. Answers only ever get more.
+
+    `decodable` is the run's own judgement of all-or-nothing codes: an estimate is never passed off
+    as recovered.
+
+    Cost: the dense generator when first asked, then an elimination step for each new answer.
+    """
+
+    def __init__(
+        self,
+        code: ErasureCode,
+        manifest: Manifest,
+        decodable: Callable[[Sequence[int]], bool],
+    ) -> None:
+        self._code = code
+        self._decodable = decodable
+        self._rows, self._block_rows = manifest.rows, manifest.block_rows
+        self._recovery: Recovery | None = None
+        self._told: set[int] = set()
+
+    def share(self, places: Sequence[int]) -> float:
+        """The share of the product's rows that the answers at these places determine."""
+        missing = sum(last - first for first, last in self.missing(places))
+        return 1.0 - missing / self._rows
+
+    def missing(self, places: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """(first, last) of every range of rows that is not recovered, `last` not included."""
+        ranges: list[tuple[int, int]] = []
+        for block in np.flatnonzero(~self._mask(places)).tolist():
+            first = min(block * self._block_rows, self._rows)
+            last = min(first + self._block_rows, self._rows)
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = (ranges[-1][0], last)
+            elif first < last:
+                ranges.append((first, last))
+        return tuple(ranges)
+
+    def estimate(
+        self, known: ProductEstimate, answers: Answers, places: Sequence[int]
+    ) -> ProductEstimate:
+        """The recovered rows, and zeros for the others; `known` while nothing is recovered.
+
+        The error is that of zeros in place of blocks of equal strength.
+        """
+        share = self.share(places)
+        if share == 0.0 or self._recovery is None:
+            return known
+        weights = self._recovery.weights()
+        sources = [place for place, _, _ in weights.messages]
+        product = answers.empty_product()
+        product[...] = 0
+        for first, last in answers.chunks(sources):
+            with np.errstate(over="ignore"):
+                Y = answers.gather(sources, first, last)
+                product[weights.tasks, first:last] = weights.apply(Y)
+        value = answers.trim(product)
+        error = math.sqrt(1.0 - share)
+        size = float(np.linalg.norm(value.astype(np.float64)))
+        return ProductEstimate(value, error, math.ceil(error), size * error, "recovered")
+
+    def _mask(self, places: Sequence[int]) -> NDArray[Any]:
+        blocks = self._code.data_blocks
+        if self._code.name in ALL_OR_NOTHING:
+            decodable = len(places) >= blocks and self._decodable(places)
+            return np.full(blocks, decodable)
+        if self._recovery is None:
+            generator = self._code.generator()[None]
+            self._recovery = Schedule(self._code.name, generator).recovery()
+        for place in places:
+            if place not in self._told:
+                self._told.add(place)
+                self._recovery.add(place)
+        return self._recovery.recovered_mask
