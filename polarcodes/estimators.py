@@ -34,6 +34,7 @@ from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidAnswers, InvalidCode
 from polarcodes.estimate import Estimate
 from polarcodes.hadamard import HadamardCode
+from polarcodes.kernels.code import KernelPolarCode
 from polarcodes.least_squares import minimum_norm
 from polarcodes.operator import GeneratorRows
 from polarcodes.polar import PolarCode
@@ -42,6 +43,7 @@ METHODS = ("best", "sketch", "shrinkage", "least-squares")
 METRICS = ("vector", "inner")
 
 Ids = NDArray[np.intp]
+TransformCode = PolarCode | HadamardCode | KernelPolarCode
 
 
 def estimate_product(
@@ -74,7 +76,7 @@ def estimate_product(
         )
     workers = worker_indices(S, code.workers)
     sketch = code.estimate(workers, Y)
-    if not isinstance(code, (PolarCode, HadamardCode)):
+    if not isinstance(code, TransformCode) or code._syndrome is None:
         if method != "best" or metric != "vector":
             raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
         return sketch
@@ -154,7 +156,7 @@ def fixed_blocks(code: ErasureCode, S: Iterable[int]) -> NDArray[np.bool_]:
     return np.asarray(np.sum(space**2, axis=0) > 1 - 1e-9)
 
 
-def _decoded(code: PolarCode | HadamardCode, workers: Ids, Y: Any, sketch: Estimate) -> Estimate:
+def _decoded(code: TransformCode, workers: Ids, Y: Any, sketch: Estimate) -> Estimate:
     """Return the exact product: what least squares is from rank s on."""
     plan = code.plan(workers)
     error = plan.predicted_error()
@@ -162,15 +164,17 @@ def _decoded(code: PolarCode | HadamardCode, workers: Ids, Y: Any, sketch: Estim
     return Estimate(plan.apply(Y), error, 10.0 * error, error * norm, plan.method)
 
 
-def _sketch_error(code: PolarCode | HadamardCode, arrived: int, metric: str) -> float:
+def _sketch_error(code: TransformCode, arrived: int, metric: str) -> float:
     """Return sqrt(v), or for inner products the factor sqrt(2 v / (s - 1)): the worst angle."""
     if metric == "vector":
         return code.predicted_error(arrived)
+    if isinstance(code, KernelPolarCode):
+        return math.sqrt(code._error.inner_square(arrived))
     order = code.rounds.order if isinstance(code, HadamardCode) else code.workers
     return math.sqrt(2 * (order - arrived) / (arrived * (order - 1)))
 
 
-def _shrunk_error(v: float, code: PolarCode | HadamardCode, arrived: int, metric: str) -> float:
+def _shrunk_error(v: float, code: TransformCode, arrived: int, metric: str) -> float:
     """Return sqrt(v / (1 + v)); for inner products bias v / (1 + v) and T's scatter, shrunk."""
     if metric == "vector":
         return math.sqrt(v / (1 + v))
@@ -184,7 +188,7 @@ def _projected_error(lost: float, blocks: int, metric: str) -> float:
     return math.sqrt(lost**2 + 2 * lost * (1 - lost) / blocks)
 
 
-def _upper(method: str, code: PolarCode | HadamardCode, sketch: Estimate, lost: float) -> float:
+def _upper(method: str, code: TransformCode, sketch: Estimate, lost: float) -> float:
     """Return the 95 % bound of the vector error, for any product.
 
     Shrinkage: ||M X - v X||^2 / (1 + v)^2 with ||M X|| below T's own bound and <M X, X> below two
@@ -199,7 +203,7 @@ def _upper(method: str, code: PolarCode | HadamardCode, sketch: Estimate, lost: 
         overlap = 2 * math.sqrt(2 * v / max(code.data_blocks - 1, 1))
         square = sketch.relative_error_upper**2 + 2 * v * overlap + v * v
         return math.sqrt(square) / (1 + v)
-    if isinstance(code, PolarCode):
+    if not isinstance(code, HadamardCode):
         return 1.0 if lost else 0.0
     spread = math.sqrt(2 * lost * (1 - lost) / code.data_blocks)
     return math.sqrt(min(1.0, lost + 4 * spread))
