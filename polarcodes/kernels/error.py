@@ -48,6 +48,18 @@ class EstimatorError:
         order = self._transform.order
         return self.factor * (order - arrived) / (arrived * (order - 1)) if arrived else math.inf
 
+    def inner_square(self, arrived: int) -> float:
+        """Return the mean squared error of <X, T> over ||X||^4 for orthogonal kernels.
+
+        <X, T> = (N'/(g m)) sum_{i in S} <z_i, X>^2 with G^T G = g I, and over the signs
+        <z_i, X>^4 is 3 (||z_i||^2 / s)^2 ||X||^4 on average: c = 2 for +-1 entries, as for vectors
+        at other angles at most.
+        """
+        order = self._transform.order
+        shares = self.row_energies / self._inputs.size * (order / self._transform.energy)
+        factor = 3 * float(np.mean(shares**2)) - 1
+        return factor * (order - arrived) / (arrived * (order - 1))
+
     def upper(self, rows: Ids) -> float:
         """Return a bound that ||T - X|| / ||X|| exceeds with probability 5 % at most.
 

@@ -11,9 +11,11 @@ from polarcodes.errors import InvalidPlan
 from polarcodes.kernels.sequential import SumSteps
 from polarcodes.kernels.transform import KernelTransform
 from polarcodes.plan import Arrays, DecodingPlan, stored_indices
+from polarcodes.transform import without_ufunc_buffer
 
-_SCRATCH = 1 << 22  # bytes of workspace aimed at
-_NARROWEST, _WIDEST = 64, 1024  # columns of a chunk
+_SCRATCH = 1 << 24  # bytes of workspace aimed at: wide chunks pay for short levels
+_WIDEST = 1024  # columns of a chunk
+_VALUES = 1 << 14  # in a block of the inverse transform: 128 KiB of float64, twice
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -23,9 +25,10 @@ class KernelPlan(DecodingPlan):
     """Fills the missing answers in, step by step, and applies the inverse: X = D G^-1 y.
 
     Cost for each column: the steps, of 2 l - 1 terms at most, and one inverse transform, in float64
-    whatever the answers are. Columns are taken in chunks of one fixed width, padded with zeros, so
-    that BLAS adds up in the same order for every column: the same bytes for any chunking. Memory
-    besides Y and X: one workspace of about 4 MiB, at least 64 columns of N' and the steps.
+    whatever the answers are. Steps work on each column alone; the inverse takes blocks of one fixed
+    width, padded with zeros, so that BLAS adds up in the same order for every column: the same
+    bytes for any chunking. Memory besides Y and X: one workspace of at most 16 MiB, or 64 columns
+    of N' and the steps if that is more.
     """
 
     method = "sequential-kernels"
@@ -43,24 +46,34 @@ class KernelPlan(DecodingPlan):
         order, total = self._transform.order, answers.shape[1]
         steps = self._steps
         height = order + 1 + len(steps.terms)
-        longest = int(np.max(steps.levels[:, 1] - steps.levels[:, 0], initial=order))
-        width = _SCRATCH // (8 * (height + longest)) // 64 * 64
-        width = min(max(width, _NARROWEST), _WIDEST)
-        values = np.zeros((height, width))
-        spare = np.empty((longest, width))
+        longest = int(np.max(steps.levels[:, 1] - steps.levels[:, 0], initial=1))
+        width = min(max(_SCRATCH // (8 * (height + longest)), 64), _WIDEST, max(total, 1))
+        memory = np.zeros(height * width)
+        spare = np.empty(longest * width)
+        block = np.zeros((2, order, min(max(_VALUES // order, 64), _WIDEST)))
         product = np.empty((self.data_blocks, total), answers.dtype)
-        signs = self._transform.signs[self._slots].astype(np.float64)[:, None]
-        codeword, room = values[:order], spare[:order]
-        for start in range(0, total, width):
-            part = answers[:, start : start + width]
-            columns = part.shape[1]
-            codeword[...] = 0.0
-            codeword[self._rows, :columns] = part
-            self._fill(values, spare)
-            codeword[steps.missing] = values[steps.filled]
-            inputs = self._transform.inverse(codeword, room)[self._slots, :columns]
-            np.multiply(inputs, signs, out=product[:, start : start + columns])
+        with without_ufunc_buffer():
+            for start in range(0, total, width):
+                part = answers[:, start : start + width]
+                columns = part.shape[1]
+                values = memory[: height * columns].reshape(height, columns)
+                values[order] = 0.0
+                values[self._rows] = part
+                self._fill(values, spare[: longest * columns].reshape(longest, columns))
+                values[steps.missing] = values[steps.filled]
+                self._invert(values[:order], block, product[:, start : start + columns])
         return product
+
+    def _invert(self, codeword: Float, block: Float, product: NDArray[Any]) -> None:
+        signs = self._transform.signs[self._slots].astype(np.float64)[:, None]
+        width = block.shape[2]
+        for start in range(0, codeword.shape[1], width):
+            part = codeword[:, start : start + width]
+            columns = part.shape[1]
+            block[0, :, :columns] = part
+            block[0, :, columns:] = 0.0
+            inputs = self._transform.inverse(*block)[self._slots, :columns]
+            np.multiply(inputs, signs, out=product[:, start : start + columns])
 
     def _fill(self, values: Float, spare: Float) -> None:
         steps = self._steps

@@ -15,6 +15,7 @@ from polarcodes import (
     InvalidCode,
     InvalidManifest,
     InvalidPlan,
+    NotDecodable,
     code_from_manifest,
     make_code,
 )
@@ -106,6 +107,37 @@ def test_decoding_undoes_encoding_on_every_decodable_set(code, random, columns):
     assume(code.decodable(S))
     U = np.random.default_rng(random.randint(0, 2**32)).standard_normal((code.s, columns))
     np.testing.assert_allclose(code.plan(S).apply(code.encode(U)[S]), U, atol=1e-10)
+
+
+@given(
+    st.integers(2, 60),
+    st.sampled_from(["mixed", "hadamard"]),
+    st.integers(1, 6),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=60)
+def test_any_code_decodes_any_decodable_set(workers, kernels, stages, random):
+    blocks = random.randint(1, workers)
+    erasure = [random.choice([0.0, 0.1, 0.5, 0.9]) for _ in range(workers - 1)] + [0.3]
+    try:
+        code = make_code(
+            "polar",
+            workers=workers,
+            data_blocks=blocks,
+            erasure=erasure,
+            kernels=kernels,
+            stages=stages,
+        )
+    except InvalidCode as refused:
+        assert "stages" in str(refused)
+        return
+    S = random.sample(range(workers), random.randint(blocks, workers))
+    U = np.random.default_rng(random.randint(0, 2**32)).standard_normal((blocks, 2))
+    if not code.decodable(S):
+        with pytest.raises(NotDecodable) as caught:
+            code.plan(S)
+        S += caught.value.helpful
+    np.testing.assert_allclose(code.plan(S).apply(code.encode(U)[S]), U, atol=1e-9)
 
 
 @given(codes, st.randoms(use_true_random=False))

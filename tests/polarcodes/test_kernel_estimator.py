@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from polarcodes import make_code
+from polarcodes import InvalidCode, make_code
+from polarcodes.estimators import estimate_product
 from polarcodes.kernels.code import KernelPolarCode
 from polarcodes.kernels.kernel import dct_kernel
 
@@ -122,6 +123,40 @@ def test_the_absolute_error_is_the_relative_one_times_the_product():
         ratios.append(np.linalg.norm(estimate.value - U) / estimate.absolute_error)
     low, high = np.quantile(ratios, [0.05, 0.95])
     assert 0.85 < low < high < 1.15
+
+
+@pytest.mark.parametrize(
+    "workers,blocks,options", [(48, 36, {}), (50, 37, {}), (32, 24, {"stages": 3})]
+)
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_all_estimators_follow_their_formulas(workers, blocks, options, share):
+    """100 codes each: rms figures are 7 % accurate. Spread products of one column."""
+    rng = np.random.default_rng(int(share * 10))
+    arrived = int(share * blocks)
+    methods = ("sketch", "shrinkage", "least-squares")
+    ratios = {(m, metric): [] for m in methods for metric in ("vector", "inner")}
+    for seed in range(100):
+        code = make_code("polar", workers=workers, data_blocks=blocks, seed=seed, **options)
+        S = rng.permutation(workers)[:arrived]
+        X = rng.standard_normal((blocks, 1))
+        X /= np.linalg.norm(X)
+        Y = code._encode_rows(X, S)
+        for method, metric in ratios:
+            result = estimate_product(code, S, Y, method=method, metric=metric)
+            error = result.value - X
+            size = np.linalg.norm(error) if metric == "vector" else np.vdot(X, error)
+            ratios[method, metric].append((size / result.relative_error) ** 2)
+    for (_, metric), squares in ratios.items():
+        assert np.sqrt(np.mean(squares)) == pytest.approx(1, rel=0.2 if metric == "vector" else 0.4)
+    assert estimate_product(code, S, Y).method == "least-squares"
+
+
+def test_kernels_that_are_not_orthogonal_have_one_estimator():
+    code = make_code("polar", workers=8, data_blocks=5, kernels=[LOWER] * 3)
+    Y = np.ones((3, 1))
+    assert estimate_product(code, [0, 1, 2], Y).method == "sketch"
+    with pytest.raises(InvalidCode, match="one estimator"):
+        estimate_product(code, [0, 1, 2], Y, method="shrinkage")
 
 
 KINDS = {
