@@ -32,6 +32,7 @@ STYLES = {
     "Hadamard, 1 round": ("#60a5fa", "o"),
     "Hadamard, rotated": ("#1d4ed8", "o"),
 }
+OTHERS = ("#111827", "*")
 HIGHEST = 1.35  # of answers over s: what lies above is written, so that the rest can be told apart
 SELECTS = ("uncoded", "replication")  # nothing is added up: no rounding to show
 
@@ -44,16 +45,18 @@ def draw(rows: Rows, path: Path) -> None:
 
     figure = Figure(figsize=(13, 4.6), layout="constrained")
     threshold, cost, error = figure.subplots(1, 3)
-    for code, (colour, marker) in STYLES.items():
+    for code in dict.fromkeys(row["code"] for row in rows):
+        colour, marker = STYLES.get(code, OTHERS)
         found = sorted((row for row in rows if row["code"] == code), key=lambda r: r["workers"])
-        if not found:
-            continue
         sizes = [row["workers"] for row in found]
         line = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6}
         mean = [row["mean"] for row in found]
         if max(mean) > HIGHEST:
             threshold.annotate(
-                f"{code}: {min(mean):.2f} to {max(mean):.2f}", (sizes[0], HIGHEST), color=colour
+                f"{code}: {min(mean):.2f} to {max(mean):.2f}",
+                (sizes[0], HIGHEST),
+                color=colour,
+                va="top",
             )
         else:
             threshold.plot(sizes, mean, label=code, **line)

@@ -307,15 +307,3 @@ def test_estimates_are_published_while_running_but_not_too_often():
     assert len(seen) >= 2
     gaps = np.diff([e.t for e in seen])
     assert (gaps >= 0.5).all()
-
-
-def test_neighbours_are_not_invoked_one_after_the_other():
-    """The last to be invoked answer last: as a burst they would be the worst that can be missing."""
-    orders = []
-    for seed in range(3):
-        platform = Platform()
-        start(platform, run=keys.new_run_id(seed, bytes(10)))
-        order = [worker for worker, _ in platform.invoked]
-        assert sorted(order) == list(range(16)) and order != sorted(order)
-        orders.append(order)
-    assert orders[0] != orders[1] != orders[2]
