@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,7 @@ from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidAnswers, InvalidCode
 from polarcodes.estimate import Estimate
 from polarcodes.hadamard import HadamardCode
+from polarcodes.kernels.code import KernelPolarCode
 from polarcodes.least_squares import minimum_norm
 from polarcodes.operator import GeneratorRows
 from polarcodes.polar import PolarCode
@@ -42,7 +43,7 @@ METHODS = ("best", "sketch", "shrinkage", "least-squares")
 METRICS = ("vector", "inner")
 
 Ids = NDArray[np.intp]
-_TRANSFORMED = (PolarCode, HadamardCode)  # with more than one estimator
+TransformCode = PolarCode | HadamardCode | KernelPolarCode
 
 
 def estimate_product(
@@ -71,9 +72,9 @@ def estimate_product(
     workers = worker_indices(S, code.workers)
     chosen, error = choose_estimator(code, workers, method, metric=metric)
     sketch = code.estimate(workers, Y)
-    if chosen == "decoder" and isinstance(code, _TRANSFORMED):
+    if chosen == "decoder" and _transformed(code):
         return _decoded(code, workers, Y, sketch)
-    if not isinstance(code, _TRANSFORMED) or workers.size in (0, code.workers):
+    if not _transformed(code) or workers.size in (0, code.workers):
         return sketch
     lost = _lost(code, workers)
     norm = sketch.absolute_error / sketch.relative_error if sketch.relative_error else 0.0
@@ -110,14 +111,14 @@ def choose_estimator(
             f"got {method!r} and {metric!r}"
         )
     workers = worker_indices(S, code.workers)
-    if not isinstance(code, _TRANSFORMED):
+    if not _transformed(code):
         if method != "best" or metric != "vector":
             raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
         return "own", code.predicted_error(workers.size)
     if workers.size in (0, code.workers):
         return "sketch", code.predicted_error(workers.size)
     wanted = method in ("best", "least-squares")
-    if wanted and code._syndrome.nullity(workers) == 0 and code.decodable(workers):
+    if wanted and _nullity(code, workers) == 0 and code.decodable(workers):
         return "decoder", code.plan(workers).predicted_error()
     errors = _errors(code, workers.size, _lost(code, workers), metric)
     chosen = min(errors, key=lambda name: errors[name]) if method == "best" else method
@@ -130,7 +131,7 @@ def expected_error(code: ErasureCode, m: int, method: str = "best") -> float:
     Takes them to be as independent as random ones, so least squares loses s - m of s blocks, one
     at least; :func:`choose_estimator` counts them for a given set.
     """
-    if not isinstance(code, _TRANSFORMED) or m in (0, code.workers):
+    if not _transformed(code) or m in (0, code.workers):
         return code.predicted_error(m)
     errors = _errors(code, m, max(code.data_blocks - m, 1) / code.data_blocks, "vector")
     return min(errors.values()) if method == "best" else errors[method]
@@ -179,7 +180,7 @@ def fixed_blocks(code: ErasureCode, S: Iterable[int]) -> NDArray[np.bool_]:
     return np.asarray(np.sum(space**2, axis=0) > 1 - 1e-9)
 
 
-def _decoded(code: PolarCode | HadamardCode, workers: Ids, Y: Any, sketch: Estimate) -> Estimate:
+def _decoded(code: TransformCode, workers: Ids, Y: Any, sketch: Estimate) -> Estimate:
     """Return the exact product: what least squares is from rank s on."""
     plan = code.plan(workers)
     error = plan.predicted_error()
@@ -187,9 +188,7 @@ def _decoded(code: PolarCode | HadamardCode, workers: Ids, Y: Any, sketch: Estim
     return Estimate(plan.apply(Y), error, 10.0 * error, error * norm, plan.method)
 
 
-def _errors(
-    code: PolarCode | HadamardCode, arrived: int, lost: float, metric: str
-) -> dict[str, float]:
+def _errors(code: TransformCode, arrived: int, lost: float, metric: str) -> dict[str, float]:
     v = code.predicted_error(arrived) ** 2
     return {
         "sketch": _sketch_error(code, arrived, metric),
@@ -198,20 +197,34 @@ def _errors(
     }
 
 
-def _lost(code: PolarCode | HadamardCode, workers: Ids) -> float:
+def _lost(code: TransformCode, workers: Ids) -> float:
     """Return 1 - rank(Z_S) / s; one block where the rank is full, but too weak to count on."""
-    return max(code._syndrome.nullity(workers), 1) / code.data_blocks
+    return max(_nullity(code, workers), 1) / code.data_blocks
 
 
-def _sketch_error(code: PolarCode | HadamardCode, arrived: int, metric: str) -> float:
+def _nullity(code: TransformCode, workers: Ids) -> int:
+    """Return s - rank(Z_S), for a code that `_transformed` accepts."""
+    if code._syndrome is None:
+        raise InvalidCode(f"{code!r} has no parity check to count with")
+    return code._syndrome.nullity(workers)
+
+
+def _transformed(code: ErasureCode) -> TypeGuard[TransformCode]:
+    """Whether the code has more than one estimator: an orthogonal transform, so a parity check."""
+    return isinstance(code, TransformCode) and code._syndrome is not None
+
+
+def _sketch_error(code: TransformCode, arrived: int, metric: str) -> float:
     """Return sqrt(v), or for inner products the factor sqrt(2 v / (s - 1)): the worst angle."""
     if metric == "vector":
         return code.predicted_error(arrived)
+    if isinstance(code, KernelPolarCode):
+        return math.sqrt(code._error.inner_square(arrived))
     order = code.rounds.order if isinstance(code, HadamardCode) else code.workers
     return math.sqrt(2 * (order - arrived) / (arrived * (order - 1)))
 
 
-def _shrunk_error(v: float, code: PolarCode | HadamardCode, arrived: int, metric: str) -> float:
+def _shrunk_error(v: float, code: TransformCode, arrived: int, metric: str) -> float:
     """Return sqrt(v / (1 + v)); for inner products bias v / (1 + v) and T's scatter, shrunk."""
     if metric == "vector":
         return math.sqrt(v / (1 + v))
@@ -225,7 +238,7 @@ def _projected_error(lost: float, blocks: int, metric: str) -> float:
     return math.sqrt(lost**2 + 2 * lost * (1 - lost) / blocks)
 
 
-def _upper(method: str, code: PolarCode | HadamardCode, sketch: Estimate, lost: float) -> float:
+def _upper(method: str, code: TransformCode, sketch: Estimate, lost: float) -> float:
     """Return the 95 % bound of the vector error, for any product.
 
     Shrinkage: ||M X - v X||^2 / (1 + v)^2 with ||M X|| below T's own bound and <M X, X> below two
@@ -240,7 +253,7 @@ def _upper(method: str, code: PolarCode | HadamardCode, sketch: Estimate, lost: 
         overlap = 2 * math.sqrt(2 * v / max(code.data_blocks - 1, 1))
         square = sketch.relative_error_upper**2 + 2 * v * overlap + v * v
         return math.sqrt(square) / (1 + v)
-    if isinstance(code, PolarCode):
+    if not isinstance(code, HadamardCode):
         return 1.0 if lost else 0.0
     spread = math.sqrt(2 * lost * (1 - lost) / code.data_blocks)
     return math.sqrt(min(1.0, lost + 4 * spread))

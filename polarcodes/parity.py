@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.arrivals import ANSWER_ERROR
-from polarcodes.rounds import Rounds
+from polarcodes.orthogonal import OrthogonalTransform
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -28,7 +28,7 @@ class ParityCheck:
     ``rows`` are rows of the transform. Nothing larger than the erased columns is ever held.
     """
 
-    def __init__(self, rounds: Rounds, slots: Ids) -> None:
+    def __init__(self, rounds: OrthogonalTransform, slots: Ids) -> None:
         is_frozen = np.ones(rounds.order, bool)
         is_frozen[slots] = False
         self.rounds = rounds
@@ -38,7 +38,7 @@ class ParityCheck:
     def columns(self, rows: Ids) -> Float:
         """Return P_E / sqrt(N) for the erased rows, shape (f, e). O(e N log N)."""
         out = np.empty((self.frozen.size, rows.size))
-        scale = 1.0 / math.sqrt(self.rounds.order)
+        scale = 1.0 / math.sqrt(self.rounds.energy)
         self.rounds.adjoint(np.eye(rows.size), out, at=rows, take=self.frozen, factor=scale)
         return out
 

@@ -26,7 +26,6 @@ from polarcodes.rounds import Rounds
 from polarcodes.sequential import compile_operations
 from polarcodes.sequential_plan import SequentialPlan
 from polarcodes.syndrome import SyndromeDecoder
-from polarcodes.transform import transform_inplace, transform_rows
 
 
 class PolarCode(ErasureCode):
@@ -47,6 +46,8 @@ class PolarCode(ErasureCode):
         Non-negative; gives the signs, which are drawn independently of who straggles.
     epsilon : float, optional
         The share of missing answers that the slots are chosen for; (N - s) / N by default.
+    slots : (s,) intp, optional
+        The slots that carry data, chosen for something else (:mod:`polarcodes.kernels.frozen`).
 
     References
     ----------
@@ -65,7 +66,13 @@ class PolarCode(ErasureCode):
     name = "polar"
 
     def __init__(
-        self, workers: int, data_blocks: int, seed: int = 0, *, epsilon: float | None = None
+        self,
+        workers: int,
+        data_blocks: int,
+        seed: int = 0,
+        *,
+        epsilon: float | None = None,
+        slots: NDArray[np.intp] | None = None,
     ) -> None:
         order = power_of_two(workers)
         blocks = integer("data_blocks", data_blocks, 1, order)
@@ -75,14 +82,19 @@ class PolarCode(ErasureCode):
         epsilon = real("epsilon", epsilon)
         if not 0 < epsilon < 1:
             raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon}")
-        super().__init__(order, blocks, seed, data_slots(order, blocks, epsilon))
+        if slots is None:
+            slots = data_slots(order, blocks, epsilon)
+        super().__init__(order, blocks, seed, slots)
         self._epsilon = epsilon
         self._signs = random_signs(order, seed)
 
     @cached_property
+    def _rounds(self) -> Rounds:
+        return Rounds(self._signs[None])
+
+    @cached_property
     def _syndrome(self) -> SyndromeDecoder:
-        rounds = Rounds(self._signs[None])
-        return SyndromeDecoder(rounds, self.slots, np.arange(self.workers))
+        return SyndromeDecoder(self._rounds, self.slots, np.arange(self.workers))
 
     @property
     def epsilon(self) -> float:
@@ -183,21 +195,14 @@ class PolarCode(ErasureCode):
         return not bool(erased_inputs(erased)[self.slots].any())
 
     def _encode(self, blocks: NDArray[Any], out: NDArray[Any]) -> None:
-        transform_rows(blocks, out, self.workers, at=self.slots, before=self._signs[self.slots])
+        self._rounds.apply(blocks, out, at=self.slots)
 
     def _encode_inplace(self, buffer: NDArray[Any]) -> None:
-        transform_inplace(buffer, self._signs)
+        self._rounds.apply(buffer, buffer)
 
     def _encode_rows(self, blocks: NDArray[Any], workers: NDArray[np.intp]) -> NDArray[Any]:
         out = np.empty((workers.size, blocks.shape[1]), blocks.dtype)
-        transform_rows(
-            blocks,
-            out,
-            self.workers,
-            at=self.slots,
-            take=workers,
-            before=self._signs[self.slots],
-        )
+        self._rounds.apply(blocks, out, at=self.slots, take=workers)
         return out
 
     def _adjoint(self, answers: NDArray[Any], workers: NDArray[np.intp]) -> NDArray[Any]:
@@ -207,8 +212,7 @@ class PolarCode(ErasureCode):
         self, answers: NDArray[Any], workers: NDArray[np.intp], factor: float
     ) -> NDArray[Any]:
         out = np.empty((self.data_blocks, answers.shape[1]), answers.dtype)
-        after = self._signs[self.slots] * factor
-        transform_rows(answers, out, self.workers, at=workers, take=self.slots, after=after)
+        self._rounds.adjoint(answers, out, at=workers, take=self.slots, factor=factor)
         return out
 
     def _estimate(self, workers: NDArray[np.intp], answers: NDArray[Any]) -> Estimate:
@@ -227,7 +231,7 @@ class PolarCode(ErasureCode):
 
 def power_of_two(workers: object) -> int:
     """Return ``workers``, or raise InvalidCode naming the nearest powers of two."""
-    order = integer("workers", workers, 2, 1 << 20, hint="; a polar code needs a power of two")
+    order = integer("workers", workers, 2, 1 << 20, hint="; this class needs a power of two")
     if order & (order - 1):
         below = 1 << (order.bit_length() - 1)
         raise InvalidCode(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from polarcodes.berrut import BerrutCode
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidCode, InvalidManifest
 from polarcodes.hadamard import HadamardCode
+from polarcodes.kernels.make import make_polar, polar_from_manifest
 from polarcodes.lt import LtCode
 from polarcodes.mds import MdsCode
 from polarcodes.polar import PolarCode
@@ -32,9 +34,11 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     HadamardCode.name: ("rounds", "rotated"),
     LtCode.name: ("decoder", "c", "delta"),
     MdsCode.name: ("basis",),
-    PolarCode.name: ("epsilon",),
+    PolarCode.name: ("epsilon", "erasure", "times", "kernels", "stages"),
     ProductCode.name: ("grid", "data_grid"),
 }
+
+_MAKERS: dict[str, Callable[..., ErasureCode]] = {**_CODES, PolarCode.name: make_polar}
 
 CODE_NAMES = tuple(sorted(_CODES))
 """Names that :func:`make_code` knows."""
@@ -45,9 +49,10 @@ def make_code(
 ) -> ErasureCode:
     """Make a code: ``name`` one of :data:`CODE_NAMES`, N workers, s data blocks.
 
-    Options: ``epsilon`` for ``"polar"``; ``rounds`` and ``rotated`` for ``"hadamard"``; ``basis``
-    for ``"mds"``; ``decoder``, ``c`` and ``delta`` for ``"lt"``; ``grid`` and ``data_grid`` for
-    ``"product"``. The same arguments give the same code on every machine.
+    Options: ``epsilon``, ``erasure``, ``times``, ``kernels`` and ``stages`` for ``"polar"``
+    (:func:`~polarcodes.kernels.make.make_polar`); ``rounds`` and ``rotated`` for ``"hadamard"``;
+    ``basis`` for ``"mds"``; ``decoder``, ``c`` and ``delta`` for ``"lt"``; ``grid`` and
+    ``data_grid`` for ``"product"``. The same arguments give the same code on every machine.
     Raises :class:`~polarcodes.errors.InvalidCode`.
 
     >>> make_code("polar", workers=64, data_blocks=48)
@@ -61,7 +66,7 @@ def make_code(
         raise InvalidCode(
             f"the code {name!r} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
         )
-    return _CODES[name](workers, data_blocks, seed, **options)
+    return _MAKERS[name](workers, data_blocks, seed, **options)
 
 
 def code_from_manifest(manifest: Any) -> ErasureCode:
@@ -75,4 +80,6 @@ def code_from_manifest(manifest: Any) -> ErasureCode:
             f"name must be one of {', '.join(CODE_NAMES)}, got {name!r}: a newer release may have "
             "written this code"
         )
+    if name == PolarCode.name:
+        return polar_from_manifest(manifest)
     return _CODES[name].from_manifest(manifest)

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polarcodes.errors import InvalidPlan
+from polarcodes.plan import Arrays
 from polarcodes.transform import hadamard, kronecker_products, transform_rows
 
 _GROUP = 1 << 4  # rows of one small product, the fastest Kronecker factor
@@ -58,9 +60,43 @@ class Rounds:
         return 1 + min(ROTATED_STAGES, order.bit_length() - 1), order // 2
 
     @property
+    def energy(self) -> int:
+        """N: G^T G = N I."""
+        return self.order
+
+    @property
+    def input_signs(self) -> NDArray[np.int8]:
+        """The signs that the inputs meet first, shape (N,)."""
+        first: NDArray[np.int8] = self.signs[0]
+        return first
+
+    @property
     def plain(self) -> bool:
         """Whether G is H D: one round of plain butterflies, exact in integers."""
         return len(self.signs) == 1 and self.angles is None
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return signs and angles."""
+        angles = np.empty((0, 0)) if self.angles is None else self.angles
+        return {"signs": self.signs, "angles": angles}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Rounds:
+        """Rebuild from stored signs and angles; raises InvalidPlan."""
+        signs, angles = np.asarray(arrays["signs"]), np.asarray(arrays["angles"])
+        if signs.ndim != 2 or not 1 <= len(signs) <= 2 or not np.isin(signs, (-1, 1)).all():
+            raise InvalidPlan("signs must be +-1, one row for each of one or two rounds")
+        order = signs.shape[1]
+        if order < 2 or order & (order - 1):
+            raise InvalidPlan(f"signs must have a power of two of columns, got {order}")
+        if angles.size and (
+            len(signs) != 2
+            or angles.shape != Rounds.angle_shape(order)
+            or angles.dtype.kind != "f"
+            or not np.isfinite(angles).all()
+        ):
+            raise InvalidPlan(f"angles must be finite, of shape {Rounds.angle_shape(order)}")
+        return cls(signs.astype(np.int8), angles.astype(np.float64))
 
     def apply(
         self,

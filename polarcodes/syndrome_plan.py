@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from polarcodes.arrivals import ANSWER_ERROR
 from polarcodes.errors import InvalidPlan
+from polarcodes.orthogonal import stored_transform
 from polarcodes.parity import ParityCheck, decoding_error
 from polarcodes.plan import Arrays, DecodingPlan, stored_indices
-from polarcodes.rounds import Rounds
 
 _VALUES = 1 << 14  # in a chunk: 128 KiB of float64, twice
 
@@ -47,22 +47,22 @@ class SyndromePlan(DecodingPlan):
         erased[rows] = False
         missing = np.flatnonzero(erased)
         basis, triangle = np.linalg.qr(check.columns(missing))
-        solution = -np.linalg.solve(triangle, basis.T) / np.sqrt(check.rounds.order)
+        solution = -np.linalg.solve(triangle, basis.T) / np.sqrt(check.rounds.energy)
         return cls(workers, rows, missing, check, solution)
 
     def predicted_error(self, answer_error: float = ANSWER_ERROR) -> float:
         """Return the rms relative error of the product when each answer has ``answer_error``."""
-        order = self._check.rounds.order
-        gain = order * float(np.sum(self._solution**2))
-        return decoding_error(order, self._missing.size, gain, answer_error)
+        rounds = self._check.rounds
+        gain = rounds.energy * float(np.sum(self._solution**2))
+        return decoding_error(rounds.order, self._missing.size, gain, answer_error)
 
     def _apply(self, answers: NDArray[Any]) -> NDArray[Any]:
         check, rounds = self._check, self._check.rounds
         order, total = rounds.order, answers.shape[1]
         width = min(max(_VALUES // order, 64), 1024)
         product = np.empty((self.data_blocks, total), answers.dtype)
-        signs = rounds.signs[0].astype(np.float64)[:, None]
-        frozen_signs, data_signs = signs[check.frozen], signs[check.slots] / order
+        signs = rounds.input_signs.astype(np.float64)[:, None]
+        frozen_signs, data_signs = signs[check.frozen], signs[check.slots] / rounds.energy
         block, spare = np.empty((2, order, width))
         filled = np.zeros((self._missing.size, width))
         for start in range(0, total, width):
@@ -84,31 +84,17 @@ class SyndromePlan(DecodingPlan):
         block[self._missing] = filled
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        rounds = self._check.rounds
-        angles = np.empty((0, 0)) if rounds.angles is None else rounds.angles
         return {
+            **self._check.rounds.to_arrays(),
             "rows": self._rows,
             "slots": self._check.slots,
             "solution": self._solution,
-            "signs": rounds.signs,
-            "angles": angles,
         }
 
     @classmethod
     def _from_arrays(cls, arrays: Arrays) -> Self:
-        signs, angles = np.asarray(arrays["signs"]), np.asarray(arrays["angles"])
-        if signs.ndim != 2 or not 1 <= len(signs) <= 2 or not np.isin(signs, (-1, 1)).all():
-            raise InvalidPlan("signs must be +-1, one row for each of one or two rounds")
-        order = signs.shape[1]
-        if order < 2 or order & (order - 1):
-            raise InvalidPlan(f"signs must have a power of two of columns, got {order}")
-        if angles.size and (
-            len(signs) != 2
-            or angles.shape != Rounds.angle_shape(order)
-            or angles.dtype.kind != "f"
-            or not np.isfinite(angles).all()
-        ):
-            raise InvalidPlan(f"angles must be finite, of shape {Rounds.angle_shape(order)}")
+        rounds = stored_transform(arrays)
+        order = rounds.order
         workers = stored_indices(arrays, "workers", None)
         rows = stored_indices(arrays, "rows", order)
         slots = stored_indices(arrays, "slots", order)
@@ -123,6 +109,5 @@ class SyndromePlan(DecodingPlan):
             or not np.isfinite(solution).all()
         ):
             raise InvalidPlan("the arrays of the plan do not fit together: store it again")
-        rounds = Rounds(signs.astype(np.int8), angles.astype(np.float64))
         check = ParityCheck(rounds, slots)
         return cls(workers, rows, missing, check, solution.astype(np.float64))

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from polarcodes.code import ErasureCode
 from polarcodes.hadamard import HadamardCode
+from polarcodes.kernels.code import KernelPolarCode
+from polarcodes.kernels.recursion import input_times
+from polarcodes.polar import PolarCode
 
 
 def decoding_times(
@@ -42,8 +45,12 @@ def decoding_times(
         return np.asarray(
             np.partition(table, code.data_blocks - 1, axis=1)[:, code.data_blocks - 1]
         )
-    if quick and code.name == "polar":
+    if quick and isinstance(code, PolarCode):
         return np.asarray(_slot_times(table)[:, code.slots].max(axis=1))
+    if quick and isinstance(code, KernelPolarCode):
+        whole = np.full((code.transform.order, len(table)), np.inf)
+        whole[code.positions] = table.T
+        return np.asarray(input_times(code.transform.sizes, whole)[code.inputs].max(axis=0))
     return np.array([_searched(code, row) for row in table])
 
 

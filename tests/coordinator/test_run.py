@@ -193,6 +193,14 @@ def test_without_left_over_equations_the_result_is_exact_but_not_verified():
     )
 
 
+@pytest.mark.parametrize("workers,data_blocks", [(12, 8), (13, 9), (50, 37)])
+def test_any_number_of_workers_is_exact_with_answers_missing(workers, data_blocks):
+    outcome = start(Platform(workers=workers, data_blocks=data_blocks, table=silent(2)))
+    assert outcome.exact and outcome.verified, outcome.message
+    assert outcome.arrivals < workers
+    assert close(outcome.value, Platform(workers=workers, data_blocks=data_blocks).product)
+
+
 @pytest.mark.parametrize("size", [1e300, 1e-300, 0.0])
 def test_values_of_any_size_are_exact_and_verified_and_a_wrong_one_is_seen(size):
     platform = Platform(dtype="<f8", scale=size)

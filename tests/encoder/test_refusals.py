@@ -177,7 +177,7 @@ def test_names_that_keys_mangle(bucket: Bucket, name: str) -> None:
 
 
 def test_more_data_blocks_than_workers_and_impossible_codes() -> None:
-    for workers, data_blocks in ((4, 5), (5, 3), (0, 0), (4, 0)):
+    for workers, data_blocks in ((4, 5), (5, 6), (0, 0), (4, 0), (1, 1)):
         with pytest.raises(CodeError):
             make_code("polar", workers=workers, data_blocks=data_blocks)
 

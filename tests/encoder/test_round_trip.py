@@ -65,6 +65,18 @@ def test_every_dtype_and_order_from_a_file(
     check(bucket, matrix, path)
 
 
+@pytest.mark.parametrize(("workers", "data_blocks"), [(6, 4), (12, 8), (13, 9)])
+@pytest.mark.parametrize("dtype", ["u1", "<f4", "<f8"])
+def test_any_number_of_workers(bucket: Bucket, workers: int, data_blocks: int, dtype: str) -> None:
+    matrix = values(dtype, (29, 6))
+    code = make_code("polar", workers=workers, data_blocks=data_blocks, seed=3)
+    manifest = encode(matrix, bucket, "m", code)
+    blocks = coded_blocks(bucket, manifest)
+    tolerance = 1e-5 if blocks.dtype == np.float32 else 1e-12
+    close = tolerance * np.abs(matrix.astype("f8")).max()
+    np.testing.assert_allclose(decoded(blocks, manifest), matrix.astype("f8"), atol=close)
+
+
 @pytest.mark.parametrize(
     ("dtype", "coded"),
     [("u1", "i2"), ("i1", "i2"), ("?", "i2"), ("i2", "i4"), ("u4", "i8"), ("f2", "f4")],

@@ -8,7 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, codes, codes_picture, decode, encode, harness, syndrome, thresholds
+from benchmarks import (
+    accuracy,
+    codes,
+    codes_picture,
+    decode,
+    encode,
+    harness,
+    kernels,
+    syndrome,
+    thresholds,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +41,7 @@ def test_the_small_run_prints_a_table_and_writes_its_numbers(module, results, ca
         assert row["name"] in printed
 
 
-@pytest.mark.parametrize("module", [accuracy, codes, thresholds])
+@pytest.mark.parametrize("module", [accuracy, codes, kernels, thresholds])
 def test_the_small_tables_are_printed_and_written(module, results, capsys):
     assert module.main() == 0
     name = module.__name__.rsplit(".", 1)[-1]
