@@ -11,12 +11,13 @@ SETUP := .venv/setup.stamp
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-setup: $(SETUP)  ## Create the environments in .venv* (the other targets do it when needed)
-
-$(SETUP): pyproject.toml scripts/setup.py $(wildcard requirements/*.txt)
+setup:  ## Create the environments in .venv* (the other targets do it when needed)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("polarlambda needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Name another: make setup PYTHON=python3.12" % sys.version_info[:2])'
 	@$(PYTHON) scripts/setup.py
-	@touch $@
+	@touch $(SETUP)
+
+$(SETUP): pyproject.toml scripts/setup.py $(wildcard requirements/*.txt)
+	@$(MAKE) setup
 
 demo: $(SETUP)  ## Encode photographs, multiply on 64 local workers, watch the estimate, decode exactly
 	@$(VENV)/polarlambda demo

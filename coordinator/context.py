@@ -26,7 +26,7 @@ class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
     arrived_at: time of arrival by worker, on the run's clock; phases: seconds by name; opened: when
-    this coordinator began its part.
+    this coordinator began its part; listener_failure: what on_event raised, once it did.
     """
 
     manifest: Manifest
@@ -43,6 +43,7 @@ class RunContext:
     decoding: Decoding | None = None
     result_key: str | None = None
     opened: float = 0.0
+    listener_failure: BaseException | None = None
     judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,13 +68,23 @@ class RunContext:
         self.phases[phase] = self.phases.get(phase, 0.0) + seconds
 
     def emit(self, event: type[Event], **fields: Any) -> None:
-        """Tell the caller; fields that every event has are filled in."""
-        if self.on_event is None:
+        """Tell the caller; fields that every event has are filled in.
+
+        What the caller's function raises is kept, and it is told no more: the run is first brought
+        to an end that leaves nobody working and nothing half written.
+        """
+        if self.on_event is None or self.listener_failure is not None:
             return
         arrivals = fields.setdefault("arrivals", len(self.answers))
         fields.setdefault("error", self.judge.predicted_error(arrivals))
         workers = self.manifest.workers
-        self.on_event(event(t=self.elapsed, run=self.store.run, workers=workers, **fields))
+        told = event(t=self.elapsed, run=self.store.run, workers=workers, **fields)
+        try:
+            self.on_event(told)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - `start_run` raises it when the run has ended
+            self.listener_failure = error
 
     def put_status(
         self, state: str, attempt: int, message: str = "", cost: Mapping[str, Any] | None = None

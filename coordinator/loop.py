@@ -73,15 +73,18 @@ class RunLoop:
         """Carry the run to its end, or to where another coordinator has to take over.
 
         Ctrl-C ends it as "stopped": workers that have not begun do not begin, and the estimate is
-        kept. Raises the store's errors; whatever is raised, the run can be resumed.
+        kept. So does an exception in the caller's `on_event` (`RunContext.listener_failure`).
+        Raises the store's errors; whatever is raised, the run can be resumed.
         """
-        clock = self._context.clock
+        context, clock = self._context, self._context.clock
         try:
             try:
                 self._begin()
-                while self._performer.finish is None:
+                while self._performer.finish is None and context.listener_failure is None:
                     clock.sleep(pause(self.state, clock.now(), self._listing_seconds))
                     self._poll()
+                if self._performer.finish is None:
+                    self._stop()
             except KeyboardInterrupt:
                 self._stop()
             if self._performer.finish is not None and self._performer.finish.state == "running":
@@ -89,9 +92,13 @@ class RunLoop:
         finally:
             self._dispatcher.close()
             self._collector.close()
-        if self._performer.finish is None:
+        finish, failure = self._performer.finish, context.listener_failure
+        if finish is None:
             raise RuntimeError("the run machine did not end the run")
-        return self._performer.finish
+        if failure is not None and finish.state == "stopped":
+            reason = f"on_event raised {type(failure).__name__}: {failure}"
+            return replace(finish, message=f"the run was stopped: {reason}")
+        return finish
 
     def _stop(self) -> None:
         try:

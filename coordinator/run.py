@@ -79,6 +79,7 @@ def start_run(
     ------
     InputRefused, UntilRefused, NameRefused, InvokeError : before anything is written or invoked
     StoreError : the coordinator's own access to the store fails; the run can be resumed
+    Anything that on_event raises, after the run was ended as by Ctrl-C: it can be resumed
     """
     asked = parse_until(until)
     limit = check_deadline(deadline)
@@ -212,7 +213,10 @@ def _carry(
     performer = Performer(context, dispatcher, stops)
     loop = RunLoop(context, state, collector, dispatcher, performer, time_left)
     finish = loop.run()
-    return _conclude(context, loop.state, finish, bucket, billing)
+    outcome = _conclude(context, loop.state, finish, bucket, billing)
+    if context.listener_failure is not None:
+        raise context.listener_failure
+    return outcome
 
 
 def _opening(journal: Journal, rules: Rules, now: float) -> float:

@@ -12,6 +12,7 @@ from polarlambda.result import Arrival
 
 if TYPE_CHECKING:
     from blockstore.bucket import Bucket
+    from blockstore.records import RunStatus
 
 POLL_SECONDS = 0.5
 
@@ -66,14 +67,36 @@ def _invoke(client: Any, function: str, event: dict[str, Any]) -> dict[str, Any]
     return payload
 
 
+def cancel_deployed(bucket: Bucket, run: str) -> RunStatus:
+    """Stop the deployed coordinator, also one that has not begun yet; the status then."""
+    from blockstore.errors import ObjectMissing
+    from blockstore.records import RunStatus
+    from blockstore.runs import RunStore
+    from coordinator.run import cancel_run
+
+    store = RunStore(bucket, run)
+    try:
+        return cancel_run(bucket, run)
+    except ObjectMissing:  # it finds the marker when it begins
+        store.put_stop(1)
+        message = "the run was cancelled before it began"
+        return RunStatus(run=run, state="cancelled", arrivals=0, workers=1, message=message)
+
+
 class StatusWatcher:
-    """Tells ``on_arrival`` what the status of a run says, from a thread, while in its context."""
+    """Tells ``on_arrival`` what the status of a run says, from a thread, while in its context.
+
+    What ``on_arrival`` raises cancels the run, so that the coordinator answers and nobody is paid
+    any longer; it is kept in ``failure`` for whoever waits for that answer.
+    """
 
     def __init__(
         self, bucket: Bucket, run: str, on_arrival: Callable[[Arrival], None] | None
     ) -> None:
         from blockstore.runs import RunStore
 
+        self.failure: BaseException | None = None
+        self._bucket = bucket
         self._store = RunStore(bucket, run)
         self._tell = on_arrival
         self._ended = threading.Event()
@@ -90,16 +113,12 @@ class StatusWatcher:
                 continue
             if status.arrivals > seen and self._tell is not None:
                 seen = status.arrivals
-                self._tell(
-                    Arrival(
-                        run=status.run,
-                        seconds=status.seconds,
-                        arrivals=status.arrivals,
-                        workers=status.workers,
-                        error=status.error,
-                        error_upper=status.error_upper,
-                    )
-                )
+                try:
+                    self._tell(_arrival(status))
+                except BaseException as error:  # noqa: BLE001 - raised in the caller's own thread
+                    self.failure = error
+                    cancel_deployed(self._bucket, status.run)
+                    return
 
     def __enter__(self) -> StatusWatcher:
         if self._tell is not None:
@@ -110,3 +129,14 @@ class StatusWatcher:
         self._ended.set()
         if self._tell is not None:
             self._thread.join()
+
+
+def _arrival(status: RunStatus) -> Arrival:
+    return Arrival(
+        run=status.run,
+        seconds=status.seconds,
+        arrivals=status.arrivals,
+        workers=status.workers,
+        error=status.error,
+        error_upper=status.error_upper,
+    )

@@ -168,7 +168,8 @@ class CodedMatrix:
         Raises, before anything is written or invoked: `BadInput`, `InputRefused`, `UntilRefused`,
         `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C ends the run:
         workers that have not begun do not begin, `resume_run` can go on with it. With on="local"
-        its estimate is returned, in state "stopped".
+        its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
+        run the same way, and is raised.
         """
         from coordinator.estimate import check_estimator
         from coordinator.inputs import check_deadline

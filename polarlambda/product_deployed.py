@@ -7,7 +7,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from polarlambda.connect import function_client
-from polarlambda.deployed import StatusWatcher, call_coordinator, check_coordinator
+from polarlambda.deployed import (
+    StatusWatcher,
+    call_coordinator,
+    cancel_deployed,
+    check_coordinator,
+)
 from polarlambda.errors import BadInput
 from polarlambda.result import Result
 from polarlambda.settings import Settings
@@ -17,7 +22,6 @@ if TYPE_CHECKING:
 
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
-    from blockstore.records import RunStatus
     from polarlambda.product import Listeners
 
 
@@ -75,18 +79,20 @@ def _await_deployed(
     from blockstore.arrays import get_array
 
     try:
-        with StatusWatcher(bucket, run, listeners.on_arrival):
+        with StatusWatcher(bucket, run, listeners.on_arrival) as watcher:
             answer = call_coordinator(client, function, event)
     except KeyboardInterrupt:  # it would go on without us, at our cost
         try:
             return _interrupted(bucket, run)
         except KeyboardInterrupt:  # in a hurry: no estimate, but nobody is paid any longer
-            _cancel(bucket, run)
+            cancel_deployed(bucket, run)
             raise
     except BadInput:
         if "matrix" in event:  # a run that never began leaves nothing behind
             bucket.delete([event["x"]])
         raise
+    if watcher.failure is not None:
+        raise watcher.failure
     key = answer.get("result")
     return Result(
         run=answer["run"],
@@ -109,28 +115,12 @@ def _await_deployed(
     )
 
 
-def _cancel(bucket: Bucket, run: str) -> RunStatus:
-    """Stop the deployed coordinator, also one that has not begun yet; the status then."""
-    from blockstore.errors import ObjectMissing
-    from blockstore.records import RunStatus
-    from blockstore.runs import RunStore
-    from coordinator.run import cancel_run
-
-    store = RunStore(bucket, run)
-    try:
-        return cancel_run(bucket, run)
-    except ObjectMissing:  # it finds the marker when it begins
-        store.put_stop(1)
-        message = "the run was cancelled before it began"
-        return RunStatus(run=run, state="cancelled", arrivals=0, workers=1, message=message)
-
-
 def _interrupted(bucket: Bucket, run: str) -> Result:
     """What the deployed coordinator had published when it was told to stop."""
     from blockstore.errors import ObjectMissing
     from blockstore.runs import RunStore
 
-    status, store = _cancel(bucket, run), RunStore(bucket, run)
+    status, store = cancel_deployed(bucket, run), RunStore(bucket, run)
     try:
         value = store.get_estimate()
     except ObjectMissing:

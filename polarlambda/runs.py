@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import Place, open_bucket
+from polarlambda.errors import BadInput
 
 if TYPE_CHECKING:
     from blockstore.bucket import Bucket
@@ -114,10 +115,27 @@ def cancel_run(run: str, **place: str | None) -> RunStatus:
 
 
 def delete_run(run: str, **place: str | None) -> int:
-    """Delete everything of a run; returns the number of objects. Raises `ObjectMissing`."""
+    """Delete everything of a run that has ended; returns the number of objects.
+
+    Raises `ObjectMissing` when there is no such run, `BadInput` when it has not ended: with its
+    stop marker gone, its workers would begin and write into what was deleted. What a worker that
+    is still busy after the end writes later expires like all runs do.
+    """
+    from blockstore.errors import ObjectMissing
     from blockstore.runs import delete_run
 
-    return delete_run(Place(**place).open_bucket(), run)
+    store = _store(run, place)
+    try:
+        store.load_spec()
+    except ObjectMissing:  # x that was uploaded and never used
+        return delete_run(store.bucket, run)
+    status = _status(store)
+    if status is None or status.state not in ENDED:
+        raise BadInput(
+            f"run {run} has not ended: `polarlambda runs cancel {run}` ends it, also when its "
+            "coordinator is dead; delete it then"
+        )
+    return delete_run(store.bucket, run)
 
 
 def _look(bucket: Bucket, run: str) -> tuple[RunSpec, RunStatus | None] | None:

@@ -35,7 +35,7 @@ class Settings:
             variable, output, what = _SOURCES[field]
             raise SettingMissing(
                 f"nothing names {what}: give --stack NAME (its output {output} is used) "
-                f"or set {variable}"
+                f"or set {variable}. Without an AWS account: polarlambda local run -- COMMAND"
             )
         return name
 

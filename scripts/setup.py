@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from interpreters import find_python
 
 ROOT = Path(__file__).resolve().parent.parent
 MINISTACK_PYTHONS = ("3.12", "3.13", "3.14")
+SILENCE_SECONDS = 20.0  # after which a person would like to hear that it still goes on
 IN_CI = bool(os.environ.get("CI"))
 
 
@@ -37,6 +38,11 @@ class Environment:
     packages: tuple[str, ...]
     constraints: str
     inputs: tuple[str, ...] = ()  # further files whose change makes it out of date
+
+    @property
+    def stamp(self) -> Path:
+        """The file that says what the environment was made from, once it is complete."""
+        return ROOT / self.folder / "made-from"
 
     def digest(self, python: str) -> str:
         """Changes when anything that the environment is made from does."""
@@ -59,19 +65,38 @@ def main() -> None:
     check_host()
     wanted = {MAIN: sys.executable, SAM: sys.executable}
     python = newer_python()
-    if python is None:
-        say_no_newer_python()
-    else:
+    if python is not None:
         wanted[MINISTACK] = python
-    failures = []
-    with ThreadPoolExecutor() as pool:
-        for done in [pool.submit(make, *item) for item in wanted.items()]:
-            try:
-                done.result()
-            except SetupError as failure:
-                failures.append(str(failure))
+    failures = make_all({env: path for env, path in wanted.items() if not up_to_date(env, path)})
     if failures:
         sys.exit("\n".join(failures))
+    if python is None:
+        say_no_newer_python()
+
+
+def make_all(wanted: dict[Environment, str]) -> list[str]:
+    """Make the environments side by side, saying now and then that it goes on; what failed."""
+    if not wanted:
+        print("setup: the environments are up to date", flush=True)
+        return []
+    folders = ", ".join(environment.folder for environment in wanted)
+    print(
+        f"setup: installing packages into {folders} here: two or three minutes with pip", flush=True
+    )
+    failures = []
+    with ThreadPoolExecutor() as pool:
+        going = {pool.submit(make, *item): item[0].folder for item in wanted.items()}
+        while going:
+            done, _ = wait(going, timeout=SILENCE_SECONDS, return_when=FIRST_COMPLETED)
+            if not done:
+                print(f"setup: still at {' and '.join(going.values())} ...", flush=True)
+            for future in done:
+                del going[future]
+                try:
+                    future.result()
+                except SetupError as failure:
+                    failures.append(str(failure))
+    return failures
 
 
 def check_host() -> None:
@@ -118,21 +143,22 @@ def say_no_newer_python() -> None:
     """What is missing without Python 3.12, and how to get it."""
     print(
         "setup: no Python 3.12 or newer on this machine (looked on PATH, in pyenv and in uv), so "
-        "there is no .venv-ministack and the deploy test cannot run. Everything else works. To add "
-        "one: `uv python install 3.12` or `pyenv install 3.12`, then `make setup`.",
+        "`make test` leaves the deploy test out (it needs .venv-ministack). Everything else works. "
+        "To add one: `uv python install 3.12` or `pyenv install 3.12`, then `make setup`.",
         file=sys.stderr,
     )
 
 
+def up_to_date(environment: Environment, python: str) -> bool:
+    """Whether its stamp says that it was made from what is asked now."""
+    stamp = environment.stamp
+    return stamp.is_file() and stamp.read_text() == environment.digest(python)
+
+
 def make(environment: Environment, python: str) -> None:
-    """Create one environment and install its packages, unless its stamp says that it is current."""
+    """Create one environment and install its packages."""
     folder = ROOT / environment.folder
-    stamp = folder / "made-from"
-    digest = environment.digest(python)
-    if stamp.is_file() and stamp.read_text() == digest:
-        return
     started = time.monotonic()
-    print(f"setup: {environment.folder} ...", flush=True)
     uv = shutil.which("uv")
     inside = str(folder / "bin" / "python")
     pinned = ["--constraint", environment.constraints, *environment.packages]
@@ -144,7 +170,7 @@ def make(environment: Environment, python: str) -> None:
         run(environment, [python, "-m", "venv", str(folder)])
         # What is imported is compiled then; compiling everything takes as long as installing it.
         run(environment, [inside, "-m", "pip", "install", "--quiet", "--no-compile", *pinned])
-    stamp.write_text(digest)
+    environment.stamp.write_text(environment.digest(python))
     print(f"setup: {environment.folder} ready in {time.monotonic() - started:.0f} s", flush=True)
 
 

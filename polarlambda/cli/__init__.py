@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from polarlambda.cli.errors import EXIT_INTERRUPTED, Failure, explain
+from polarlambda.cli.errors import EXIT_INTERRUPTED, Failure, explain, misused
 
 _COMMANDS = {
     "encode": "polarlambda.cli.encode:encode",
@@ -41,12 +41,21 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """The context of a call; an option that does not exist ends in one line, too."""
+        try:
+            return super().make_context(*arguments, **options)
+        except click.UsageError as error:
+            raise misused(error) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error that a user can act on becomes one line and an exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise Failure("interrupted", EXIT_INTERRUPTED) from stop
+        except click.UsageError as error:
+            raise misused(error) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # a reader such as `head` that has read enough is no failure: click ends quietly
         except Exception as error:

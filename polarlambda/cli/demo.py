@@ -27,8 +27,9 @@ import click
 @click.option("--scale", type=float, default=2.0, show_default=True, help="Factor on the delays.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
 def demo(output: Path, small: bool, delays: str, scale: float, seed: int) -> None:
-    """Real photographs on 64 workers with stragglers: estimate, exact product, one picture.
+    """Filter photographs on 64 workers with stragglers.
 
+    Prints the estimate as answers arrive and the moment of the exact product, and draws a picture.
     Without AWS endpoints in the environment it runs in a local stack of its own, and costs nothing.
     """
     from polarlambda.demo.play import play

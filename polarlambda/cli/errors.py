@@ -37,6 +37,18 @@ class Failure(click.ClickException):
         click.echo(f"polarlambda: {self.message}", err=file is None, file=file)
 
 
+def misused(error: click.UsageError) -> click.ClickException:
+    """How click's complaint about a command line is shown: one line that says where help is.
+
+    A group that was called without a command still shows its help.
+    """
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error
+    name = error.ctx.command_path if error.ctx else "polarlambda"
+    text = error.format_message().rstrip(".")
+    return Failure(f"{text}; `{name} --help` says how it is called", EXIT_BAD_INPUT)
+
+
 def explain(error: Exception) -> tuple[str, int] | None:
     """Message and exit code for ``error``, or None for one that only a traceback explains.
 

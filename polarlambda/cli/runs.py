@@ -58,7 +58,10 @@ def list_command(as_json: bool, stack: str | None) -> None:
 @click.argument("run")
 @stack_option
 def show(run: str, stack: str | None) -> None:
-    """Show everything known of RUN, as JSON: what was asked, status, worker errors, report."""
+    """Show all that is known of RUN, as JSON.
+
+    What was asked, status, errors of workers, report.
+    """
     from polarlambda.runs import show_run
 
     click.echo(to_json(show_run(run, stack=stack)))
@@ -109,7 +112,10 @@ def resume(
 @click.argument("run")
 @stack_option
 def cancel(run: str, stack: str | None) -> None:
-    """Stop RUN: workers that have not begun do not begin, and cost nothing."""
+    """Stop RUN and keep its estimate.
+
+    Workers that have not begun do not begin, and cost nothing.
+    """
     from polarlambda.runs import cancel_run
 
     status = cancel_run(run, stack=stack)
@@ -123,7 +129,7 @@ def cancel(run: str, stack: str | None) -> None:
 @click.argument("run")
 @stack_option
 def delete(run: str, stack: str | None) -> None:
-    """Delete everything of RUN."""
+    """Delete everything of RUN, which must have ended."""
     from polarlambda.runs import delete_run
 
     count = delete_run(run, stack=stack)

@@ -57,16 +57,18 @@ def play(*, output: Path, small: bool, delays: str, scale: float, seed: int, say
     Takes below a minute on two cores, 1 GB of memory and 2 GB of temporary disk; cleans up.
     """
     seconds = draw_delays(delays, scale, seed)
+    say(f"The product A x of an image matrix and a filter, on {WORKERS} workers that straggle.")
     with tempfile.TemporaryDirectory(prefix="polarlambda-demo-") as folder:
         problem = make_problem(Path(folder), small, seed, say)
-        with open_stage(Path(folder), seconds) as stage:
+        with open_stage(Path(folder), seconds, say) as stage:
             if stage.delayed:
-                say(f"Local stack: S3 and Lambda on loopback. Delays: {delays} x {scale:g}, seed "
-                    f"{seed}; the slowest of 64 workers waits {seconds.max():.1f} s.")  # fmt: skip
+                say(f"Delays: {delays} x {scale:g}, seed {seed}; the slowest of {WORKERS} workers "
+                    f"waits {seconds.max():.1f} s.")  # fmt: skip
             else:
                 say("Using the AWS endpoints that are set; delays are whatever happens there.")
             try:
                 encode_both(problem.path, seed, say)
+                say("Warming the workers up with one product that nobody times.")
                 warm_up(stage, problem)
                 say(f"\nCoded: {WORKERS} workers, any decodable set of answers will do.")
                 coded = run(stage, CODED, problem, say)
@@ -192,10 +194,11 @@ def run(stage: Stage, name: str, problem: Problem, say: Say) -> Story:
 def clean_up() -> None:
     """Delete both matrices and their runs from the bucket."""
     from polarlambda.matrices import delete_matrix, list_matrices
-    from polarlambda.runs import delete_run, list_runs
+    from polarlambda.runs import cancel_run, delete_run, list_runs
 
     for spec, _ in list_runs():
         if spec.matrix in (CODED, UNCODED):
+            cancel_run(spec.run)  # one that did not end
             delete_run(spec.run)
     for manifest in list_matrices():
         if manifest.name in (CODED, UNCODED):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,9 +43,12 @@ class Stage:
 
 
 @contextmanager
-def open_stage(folder: Path, delays: np.ndarray[Any, Any]) -> Iterator[Stage]:
+def open_stage(
+    folder: Path, delays: np.ndarray[Any, Any], say: Callable[[str], None]
+) -> Iterator[Stage]:
     """A local stack with ``delays`` (workers,) seconds, its names and endpoints in the environment
-    while the context lasts; or the environment as it is, if it has an AWS endpoint."""
+    while the context lasts; or the environment as it is, if it has an AWS endpoint. ``say`` is
+    told what takes a while."""
     table = folder / "delays.csv"
     table.write_text(",".join(f"{delay:.4f}" for delay in delays) + "\n")
     if any(os.environ.get(name) for name in ENDPOINTS):
@@ -53,6 +56,7 @@ def open_stage(folder: Path, delays: np.ndarray[Any, Any]) -> Iterator[Stage]:
         return
     from polarlambda.local import LocalStack
 
+    say("Starting S3 and Lambda on this machine; the first time, both functions are built for it.")
     before = dict(os.environ)
     with LocalStack(delays=table, build="stale") as stack:
         os.environ.update(stack.environment)

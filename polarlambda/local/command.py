@@ -73,7 +73,10 @@ def _stack_options(function: _F) -> _F:
 
 @click.group()
 def local() -> None:
-    """S3 and Lambda on this machine, without an AWS account."""
+    """S3 and Lambda on this machine, without an AWS account.
+
+    A stack that was started in a folder is found by status and stop in that folder.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("polarlambda: %(message)s"))
     logger = logging.getLogger("polarlambda.local")
@@ -112,7 +115,10 @@ def status(ctx: click.Context) -> None:
     """Say whether a stack runs in the background, and print its variables (exit code 3: none)."""
     stack = background.find()
     if stack is None:
-        click.echo("polarlambda: no local stack runs here: `polarlambda local start`", err=True)
+        click.echo(
+            "polarlambda: no local stack was started in this folder: `polarlambda local start`",
+            err=True,
+        )
         ctx.exit(EXIT_NOT_RUNNING)
     click.echo(f"polarlambda: process {stack.pid}, logs in {stack.folder}", err=True)
     _export(stack)
@@ -123,7 +129,7 @@ def stop() -> None:
     """Stop the stack in the background; what it held is gone."""
     stack = background.find()
     if stack is None:
-        click.echo("polarlambda: no local stack runs here", err=True)
+        click.echo("polarlambda: no local stack was started in this folder", err=True)
         return
     background.stop(stack)
     click.echo("polarlambda: the local stack has stopped", err=True)

@@ -119,6 +119,25 @@ def test_the_deployed_coordinators_arrivals_are_told_from_its_status(local_stack
     assert all(0 < a.arrivals <= 8 and a.workers == 8 for a in told)
 
 
+@pytest.mark.parametrize(("on", "state"), [("local", "stopped"), ("lambda", "cancelled")])
+def test_what_on_arrival_raises_ends_the_run_and_is_raised(local_stack, tmp_path, on, state):
+    (tmp_path / "delays.csv").write_text("0,0,0,0,60,60,60,60\n")
+    local_stack.set_chaos(delays=tmp_path / "delays.csv")
+    told = []
+
+    def listen(arrival):
+        if arrival.error is not None:
+            told.append(arrival)
+            raise ZeroDivisionError
+
+    with encoded(make("f4", (60, 7))) as matrix, pytest.raises(ZeroDivisionError):
+        matrix.multiply(np.ones(7), on=on, on_arrival=listen)
+    assert len(told) == 1
+    shown = polarlambda.show_run(told[0].run)
+    assert shown["status"]["state"] == state
+    assert shown["report"]["state"] == state
+
+
 def test_until_an_error_is_met_by_an_estimate(local_stack):
     local_stack.set_chaos(model="exponential", scale=0.5)
     A = make("f4", (640, 7))

@@ -129,9 +129,12 @@ def test_a_run_of_somebody_else_can_be_watched_and_cancelled(
     going = Multiply(local_stack, encoded)
     watching = watch_run(going.run)
     assert next(watching).state == "running"
+    deleted = cli("runs", "delete", going.run)
+    assert deleted.exit_code == 2 and f"runs cancel {going.run}" in deleted.stderr
     assert cli("runs", "cancel", going.run).exit_code == 0
     _, errors = going.process.communicate(timeout=60)
     assert going.process.returncode == 3, errors
     assert "cancelled" in errors
     assert RunStore(bucket, going.run).get_status().state == "cancelled"
     assert [*watching][-1].state == "cancelled"
+    assert cli("runs", "delete", going.run).exit_code == 0

@@ -143,6 +143,29 @@ def test_a_wish_that_cannot_be_met(cli, encoded, bucket):
     assert list(bucket.list("runs/")) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("multiply a x.npy --on mars", "'mars'"),
+        ("multiply a", "multiply --help"),
+        ("encode A.npy a --workers many", "'many'"),
+        ("runs show", "runs show --help"),
+        ("local run", "local run --help"),
+        ("nonsense", "'nonsense'"),
+        ("--nonsense", "--help"),
+    ],
+)
+def test_a_line_that_the_command_does_not_understand(cli, line, word):
+    done = cli(*line.split())
+    refused(done, word)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_group_without_a_command_shows_its_help(cli):
+    for line in ([], ["runs"], ["local"]):
+        assert "Commands:" in cli(*line).output
+
+
 def test_a_matrix_or_a_run_that_does_not_exist(cli, bucket, files):
     refused(cli("multiply", "nothing", files / "x.npy"), "no matrix 'nothing'")
     refused(cli("matrices", "show", "nothing"), "no matrix 'nothing'")

@@ -89,3 +89,36 @@ def test_ctrl_c_pressed_twice_still_stops_the_workers():
     assert store(platform).stopped(1)
     platform.bucket.before = lambda kind, key: None
     assert resume(platform).exact
+
+
+@pytest.mark.parametrize("failure", [ZeroDivisionError("no digits"), SystemExit(1)])
+def test_an_exception_of_the_listener_stops_paying_and_reaches_the_caller(failure):
+    platform = Platform(table={w: [Answer(50.0), Answer()] for w in range(8)})
+
+    def listen(event):
+        if isinstance(event, events.Estimated):
+            heard.append(event)
+            raise failure
+
+    heard = []
+    with pytest.raises(type(failure)) as raised:
+        start(platform, on_event=listen)
+    assert raised.value is failure and len(heard) == 1
+    status = store(platform).get_status()
+    assert status.state == "stopped" and str(failure) in status.message
+    assert store(platform).stopped(1) and store(platform).get_report()["state"] == "stopped"
+    assert resume(platform).exact
+
+
+@pytest.mark.parametrize("kind", [events.Decodable, events.Decoded, events.Finished])
+def test_an_exception_of_the_listener_at_the_end_does_not_cost_the_product(kind):
+    platform = Platform()
+
+    def listen(event):
+        if isinstance(event, kind):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        start(platform, on_event=listen)
+    assert store(platform).get_status().state == "exact"
+    assert close(store(platform).get_final(), platform.product)
