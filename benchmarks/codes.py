@@ -13,11 +13,13 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks.codes_picture import draw
 from benchmarks.harness import WrongResult, save, seconds
 from polarcodes import ErasureCode, make_code
 
@@ -148,7 +150,9 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--small", action="store_true", help="a few seconds: does it still run?")
-    small = parser.parse_args().small
+    parser.add_argument("--picture", type=Path, metavar="PNG", help="draw the table there as well")
+    arguments = parser.parse_args()
+    small = arguments.small
     print(
         f"{'code':18s} {'N':>5s} {'s':>5s} {'mean/s':>7s} {'p99/s':>7s} {'encode':>8s} "
         f"{'decode':>8s}  {'decoder':11s} {'error':>8s} {'worst':>8s}"
@@ -167,6 +171,9 @@ def main() -> int:
         return 1
     path = save("codes", {"small": small, "rows": [asdict(row) for row in rows]})
     print(f"written to {path}")
+    if arguments.picture is not None:
+        draw([asdict(row) for row in rows], arguments.picture)
+        print(f"written to {arguments.picture}")
     return 0
 
 

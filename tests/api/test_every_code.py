@@ -25,6 +25,8 @@ CASES: dict[str, tuple[str, int, int, dict[str, Any]]] = {
     "mds": ("mds", 9, 6, {}),
     "mds, Chebyshev": ("mds", 9, 6, {"basis": "chebyshev"}),
     "polar": ("polar", 8, 5, {}),
+    "polar, 12 workers": ("polar", 12, 9, {}),
+    "polar, 11 workers": ("polar", 11, 8, {"kernels": "hadamard"}),
     "product": ("product", 9, 4, {}),
     "replication": ("replication", 8, 4, {}),
     "uncoded": ("uncoded", 5, 5, {}),

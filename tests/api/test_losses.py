@@ -12,6 +12,7 @@ import polarlambda
 from blockstore.bucket import Bucket
 from blockstore.connect import s3_client
 from blockstore.runs import RunStore
+from polarcodes.estimators import expected_error
 
 WORKERS, DATA_BLOCKS = 64, 48
 
@@ -67,7 +68,7 @@ def test_eight_of_64_dead_is_exact_where_the_others_decode(matrix, local_stack):
 def test_the_error_with_40_of_64_dead_keeps_to_its_bar(matrix, local_stack):
     local_stack.set_chaos(fail=40, seed=6)
     within = 0
-    last = f"error={1.001 * matrix.code.predicted_error(24)}"  # met by the last survivor
+    last = f"error={1.001 * expected_error(matrix.code, 24)}"  # met by the last survivor
     for result, truth in multiply_many(matrix, 40, until=last):
         assert (result.state, result.met, result.exact) == ("estimated", True, False)
         assert result.arrivals == 24

@@ -103,7 +103,8 @@ def test_40_of_64_dead_is_exit_code_3_with_an_estimate(cli, bucket, files, local
     assert (told["state"], told["exact"], told["met"]) == ("estimated", False, False)
     assert 0 < told["arrivals"] <= 24
     assert np.load(output).shape == (40,)
-    assert told["error_upper"] >= told["error"] > 1
+    assert 1 >= told["error_upper"] >= told["error"] > 0.5
+    assert told["method"] == "least-squares"
 
 
 def test_when_nobody_answers_there_is_no_estimate_and_no_infinity(cli, encoded, local_stack):

@@ -214,6 +214,7 @@ def test_a_hand_over_half_way_through_the_dispatch_leaves_the_others_to_be_invok
     reports, submit, waiting = platform.reports, platform.submit, []
 
     def slowly(tasks):
+        tasks = sorted(tasks, key=lambda task: task.worker)
         submit(tasks[:10])
         waiting.extend(tasks[10:])
 

@@ -55,7 +55,7 @@ def test_a_product_that_is_not_numpys_is_an_error(monkeypatch):
         def __exit__(self, *exception):
             pass
 
-        def multiply(self, x, on_event):
+        def multiply(self, x, estimator, on_event):
             return type("R", (), {"exact": True, "value": np.ones(4), "run": "r", "state": "exact"})
 
     monkeypatch.setattr("polarlambda.matrix.CodedMatrix.open", lambda name: Matrix())

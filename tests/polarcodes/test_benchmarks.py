@@ -8,7 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, codes, decode, encode, harness, kernels, syndrome, thresholds
+from benchmarks import (
+    accuracy,
+    codes,
+    codes_picture,
+    decode,
+    encode,
+    harness,
+    kernels,
+    syndrome,
+    thresholds,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +48,17 @@ def test_the_small_tables_are_printed_and_written(module, results, capsys):
     rows = json.loads((results / f"{name}.json").read_text())["rows"]
     assert len(rows) >= 10
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 2
+
+
+def test_the_picture_has_a_line_or_a_word_for_every_code(tmp_path):
+    figures = ("mean", "p99", "encode", "decode", "error_median", "error_worst")
+    rows = [
+        {"code": code, "workers": workers, **dict.fromkeys(figures, value)}
+        for code, value in (("polar", 1.1), ("replication", 1.9), ("a new one", 1.2))
+        for workers in (64, 256)
+    ]
+    codes_picture.draw(rows, tmp_path / "codes.png")
+    assert (tmp_path / "codes.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_wrong_result_is_exit_code_one_and_nothing_is_written(results, capsys):
