@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
 from polarlambda.errors import BadInput
@@ -31,7 +31,7 @@ def encode(
     redundancy: float | None = None,
     code: str | None = None,
     seed: int = 0,
-    subtasks: int = 1,
+    subtasks: int | Literal["auto"] = 1,
     per_object: int = 1,
     schedule: str | None = None,
     memory: int | str = "1GB",
@@ -49,7 +49,8 @@ def encode(
         given is chosen by expected time; ``on_choice`` gets the choice with its explanation
     code, seed : family and seed of the code; by default "polar", with several subtasks "hadamard"
     subtasks : r, the blocks of each worker, which sends each answer the moment it is done. The code
-        has N r blocks over s r data blocks; redundancy costs storage then, and no time
+        has N r blocks over s r data blocks; redundancy costs storage then, and no time. "auto": by
+        expected time, with the choice explained
     schedule : name of a schedule (`polarcodes.schedules`) instead of a code: ``workers`` tasks, and
         ``subtasks`` codewords of them for each worker. For runs until "tasks=X"
     per_object : consecutive answers that share an object in the bucket, a divisor of r
@@ -63,15 +64,18 @@ def encode(
     Cost: the source is read twice; N / s times its coded size is uploaded.
     """
     from blockstore.keys import validate_name
-    from coordinator.planning import choose_code
+    from coordinator.choose_subtasks import CANDIDATES
+    from coordinator.planning import choose_code, choose_subtasks
     from encoder import check_subtasks, open_source
     from encoder import encode as encode_blocks
     from polarcodes import make_code
 
     validate_name(name)
     limit = parse_size(memory)
-    check_subtasks(subtasks, per_object)
-    family = code or default_code(subtasks)
+    if subtasks != "auto":
+        check_subtasks(subtasks, per_object)
+    elif schedule is not None:
+        raise BadInput("a schedule needs subtasks: the number of codewords of each worker")
     bucket = open_bucket(Place(**place).settings())
     with open_source(source, bucket.client) as opened:
         shape, dtype = opened.shape, opened.dtype
@@ -84,6 +88,19 @@ def encode(
         per_object = subtasks if scheduled.schedule.sending == "together" else per_object
         built: ErasureCode = scheduled
     else:
+        why: tuple[str, ...] = ()
+        if subtasks == "auto":
+            picked = choose_subtasks(
+                shape,
+                dtype,
+                lambda r: code or default_code(r),
+                workers=workers,
+                data_blocks=data_blocks,
+                redundancy=redundancy,
+                candidates=[r for r in CANDIDATES if r % per_object == 0],
+            )
+            subtasks, workers, why = picked.subtasks, picked.code.workers, (picked.explanation,)
+        family = code or default_code(subtasks)
         choice = choose_code(
             shape,
             dtype,
@@ -100,7 +117,7 @@ def encode(
             seed=seed,
         )
         if on_choice is not None:
-            on_choice(choice)
+            on_choice(replace(choice, explanation=(*why, *choice.explanation)))
     return encode_blocks(
         source,
         bucket,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from polarlambda.connect import DEPLOYED
@@ -26,7 +27,7 @@ def plan_matrix(
     data_blocks: int | None = None,
     redundancy: float | None = None,
     code: str | None = None,
-    subtasks: int = 1,
+    subtasks: int | Literal["auto"] = 1,
     per_object: int = 1,
     memory: int | str = "1GB",
     x_columns: int = 1,
@@ -41,10 +42,12 @@ def plan_matrix(
     Needs no AWS, unless ``source`` is an s3:// URL; writes and invokes nothing. Raises `BadInput`,
     `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
     """
-    from coordinator.planning import plan_encoding, plan_multiply
+    from coordinator.choose_subtasks import CANDIDATES
+    from coordinator.planning import choose_subtasks, plan_encoding, plan_multiply
     from encoder import check_subtasks
 
-    check_subtasks(subtasks, per_object)
+    if subtasks != "auto":
+        check_subtasks(subtasks, per_object)
     model = delay_model(delays)
     order = "C"
     if source is not None:
@@ -53,6 +56,21 @@ def plan_matrix(
     if shape is None or dtype is None:
         raise BadInput("a plan needs a matrix: a file, or its shape and its dtype")
     memory_mb = worker_memory_mb or DEPLOYED.memory_mb
+    why: tuple[str, ...] = ()
+    if subtasks == "auto":
+        picked = choose_subtasks(
+            shape,
+            dtype,
+            lambda r: code or default_code(r),
+            workers=workers,
+            data_blocks=data_blocks,
+            redundancy=redundancy,
+            candidates=[r for r in CANDIDATES if r % per_object == 0],
+            k=x_columns,
+            worker_memory_mb=memory_mb,
+            delays=model,
+        )
+        subtasks, workers, why = picked.subtasks, picked.code.workers, (picked.explanation,)
     encoding = plan_encoding(
         shape,
         dtype,
@@ -76,7 +94,8 @@ def plan_matrix(
         on=on,
         delays=model,
     )
-    return encoding, run
+    choice = replace(encoding.choice, explanation=(*why, *encoding.choice.explanation))
+    return replace(encoding, choice=choice), run
 
 
 def plan_encoded(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from polarlambda.cli.options import json_option, stack_option
+from polarlambda.cli.options import SubtasksType, json_option, stack_option
 from polarlambda.cli.output import to_json
 from polarlambda.cli.progress import make_progress
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--subtasks",
-    type=int,
+    type=SubtasksType(),
     default=1,
     show_default=True,
     metavar="R",
-    help="Blocks of each worker, each answer sent when it is done.",
+    help="Blocks of each worker, each answer sent when it is done; or auto.",
 )
 @click.option(
     "--results-per-object",
@@ -60,7 +60,7 @@ def encode(
     data_blocks: int | None,
     redundancy: float | None,
     code: str | None,
-    subtasks: int,
+    subtasks: int | Literal["auto"],
     per_object: int,
     schedule: str | None,
     seed: int,

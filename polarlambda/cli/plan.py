@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarlambda.cli.options import json_option, stack_option
+from polarlambda.cli.options import SubtasksType, json_option, stack_option
 from polarlambda.cli.output import to_json
 from polarlambda.errors import BadInput
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--subtasks",
-    type=int,
+    type=SubtasksType(),
     default=1,
     show_default=True,
     metavar="R",
-    help="Blocks of each worker, each answer sent when it is done.",
+    help="Blocks of each worker, each answer sent when it is done; or auto.",
 )
 @click.option(
     "--results-per-object",

@@ -144,3 +144,21 @@ def test_a_schedule_that_cannot_serve_is_refused_before_anything_is_written(A, l
     with pytest.raises(polarlambda.BadInput, match="leave out"):
         polarlambda.encode(A, "refused", workers=8, schedule="rcsc", code="polar")
     assert "refused" not in {m.name for m in polarlambda.list_matrices()}
+
+
+def test_auto_weighs_messages_against_delays_and_says_so(A, local_environment):
+    said = []
+    encoding, run = polarlambda.plan_matrix(
+        shape=(20_000, 12_288), dtype="uint8", workers=32, subtasks="auto"
+    )
+    assert encoding.choice.explanation[0].startswith(f"subtasks = {run.subtasks}: the fewest")
+    made = polarlambda.encode(
+        A,
+        "auto",
+        workers=8,
+        subtasks="auto",
+        replace=True,
+        on_choice=lambda choice: said.extend(choice.explanation),
+    )
+    assert said[0].startswith(f"subtasks = {made.shares.per_worker}: ")
+    assert made.blocks == 8 * made.shares.per_worker
