@@ -117,7 +117,7 @@ def encode(
             seed=seed,
         )
         if on_choice is not None:
-            on_choice(replace(choice, explanation=(*why, *choice.explanation)))
+            on_choice(dataclasses.replace(choice, explanation=(*why, *choice.explanation)))
     return encode_blocks(
         source,
         bucket,

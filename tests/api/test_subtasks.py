@@ -56,15 +56,16 @@ def test_exact_with_a_tenth_of_the_workers_dead_and_a_tenth_slow(
     assert report["attempts"] == 1
 
 
+@pytest.mark.parametrize("on", ["local", "lambda"])
 def test_tasks_gives_the_rows_that_are_there_and_names_the_others(
-    A, local_environment, local_stack
+    A, on, local_environment, local_stack
 ):
     x = np.random.default_rng(2).standard_normal(40)
     polarlambda.encode(A, "plain", workers=8, code="uncoded", subtasks=SUBTASKS, replace=True)
     local_stack.warm("WorkerFunction", 8)
     local_stack.set_chaos(fail=1, seed=3)
     with polarlambda.CodedMatrix.open("plain") as matrix:
-        result = matrix.multiply(x, until="tasks=0.8")
+        result = matrix.multiply(x, until="tasks=0.8", on=on)
     assert (result.state, result.met, result.exact) == ("estimated", True, False)
     missing = np.zeros(1_000, bool)
     for first, last in result.missing_rows:
