@@ -4,6 +4,7 @@ work."""
 from __future__ import annotations
 
 from coordinator.choose import CodeChoice, choose_code
+from coordinator.choose_subtasks import SubtasksChoice, choose_subtasks
 from coordinator.encoding_plan import EncodingPlan, plan_encoding
 from coordinator.expected_time import ExpectedTime
 from coordinator.platform import Platform
@@ -20,7 +21,9 @@ __all__ = [
     "Platform",
     "Prices",
     "RunPlan",
+    "SubtasksChoice",
     "choose_code",
+    "choose_subtasks",
     "load_prices",
     "plan_encoding",
     "plan_multiply",

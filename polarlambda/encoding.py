@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
 from polarlambda.errors import BadInput
@@ -32,7 +32,7 @@ def encode(
     code: str = "auto",
     code_options: Mapping[str, Any] | None = None,
     seed: int = 0,
-    subtasks: int = 1,
+    subtasks: int | Literal["auto"] = 1,
     per_object: int = 1,
     schedule: str | None = None,
     memory: int | str = "1GB",
@@ -52,7 +52,8 @@ def encode(
         and the seed of what is random in it; "auto": what measurements recommend for dtype, N and
         subtasks (docs/adr/0004-default-code.md)
     subtasks : r, the blocks of each worker, which sends each answer the moment it is done. The code
-        has N r blocks over s r data blocks; redundancy costs storage then, and no time
+        has N r blocks over s r data blocks; redundancy costs storage then, and no time. "auto": by
+        expected time, with the choice explained
     schedule : name of a schedule (`polarcodes.schedules`) instead of a code: ``workers`` tasks, and
         ``subtasks`` codewords of them for each worker. For runs until "tasks=X"
     per_object : consecutive answers that share an object in the bucket, a divisor of r
@@ -66,13 +67,16 @@ def encode(
     Cost: the source is read twice; N / s times its coded size is uploaded.
     """
     from blockstore.keys import validate_name
-    from coordinator.planning import choose_code
+    from coordinator.planning import choose_code, choose_subtasks
     from encoder import check_subtasks, open_source
     from encoder import encode as encode_blocks
 
     validate_name(name)
     limit = parse_size(memory)
-    check_subtasks(subtasks, per_object)
+    if subtasks != "auto":
+        check_subtasks(subtasks, per_object)
+    elif schedule is not None:
+        raise BadInput("a schedule needs subtasks: the number of codewords of each worker")
     bucket = open_bucket(Place(**place).settings())
     with open_source(source, bucket.client) as opened:
         shape, dtype = opened.shape, opened.dtype
@@ -86,16 +90,13 @@ def encode(
         per_object = subtasks if scheduled.schedule.sending == "together" else per_object
         built: ErasureCode = scheduled
     else:
-        choice = choose_code(
-            shape,
-            dtype,
-            workers=workers,
-            data_blocks=data_blocks,
-            redundancy=redundancy,
-            code=code,
-            options=code_options,
-            subtasks=subtasks,
-        )
+        sizes = {"workers": workers, "data_blocks": data_blocks, "redundancy": redundancy}
+        family = {"code": code, "options": code_options}
+        if subtasks == "auto":
+            picked = choose_subtasks(shape, dtype, per_object=per_object, **sizes, **family)
+            subtasks, choice = picked.subtasks, picked.explained
+        else:
+            choice = choose_code(shape, dtype, subtasks=subtasks, **sizes, **family)
         built = choice.make(seed)
         if on_choice is not None:
             on_choice(choice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
@@ -27,7 +28,7 @@ def plan_matrix(
     redundancy: float | None = None,
     code: str = "auto",
     code_options: Mapping[str, Any] | None = None,
-    subtasks: int = 1,
+    subtasks: int | Literal["auto"] = 1,
     per_object: int = 1,
     memory: int | str = "1GB",
     x_columns: int = 1,
@@ -42,10 +43,11 @@ def plan_matrix(
     Needs no AWS, unless ``source`` is an s3:// URL; writes and invokes nothing. Raises `BadInput`,
     `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
     """
-    from coordinator.planning import plan_encoding, plan_multiply
+    from coordinator.planning import choose_subtasks, plan_encoding, plan_multiply
     from encoder import check_subtasks
 
-    check_subtasks(subtasks, per_object)
+    if subtasks != "auto":
+        check_subtasks(subtasks, per_object)
     model = delay_model(delays)
     order = "C"
     if source is not None:
@@ -54,6 +56,22 @@ def plan_matrix(
     if shape is None or dtype is None:
         raise BadInput("a plan needs a matrix: a file, or its shape and its dtype")
     memory_mb = worker_memory_mb or DEPLOYED.memory_mb
+    why: tuple[str, ...] = ()
+    if subtasks == "auto":
+        picked = choose_subtasks(
+            shape,
+            dtype,
+            workers=workers,
+            data_blocks=data_blocks,
+            redundancy=redundancy,
+            code=code,
+            options=code_options,
+            per_object=per_object,
+            k=x_columns,
+            worker_memory_mb=memory_mb,
+            delays=model,
+        )
+        subtasks, workers, why = picked.subtasks, picked.code.workers, (picked.explanation,)
     encoding = plan_encoding(
         shape,
         dtype,
@@ -78,7 +96,8 @@ def plan_matrix(
         on=on,
         delays=model,
     )
-    return encoding, run
+    choice = replace(encoding.choice, explanation=(*why, *encoding.choice.explanation))
+    return replace(encoding, choice=choice), run
 
 
 def plan_encoded(

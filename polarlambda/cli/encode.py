@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -53,7 +53,7 @@ def encode(
     redundancy: float | None,
     code: str,
     code_options: tuple[str, ...],
-    subtasks: int,
+    subtasks: int | Literal["auto"],
     per_object: int,
     schedule: str | None,
     seed: int,

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+
+
+class SubtasksType(click.ParamType):
+    """A number of tasks for each worker, or "auto"."""
+
+    name = "integer or auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number, or "auto" as it is."""
+        return value if value == "auto" else click.INT.convert(value, param, ctx)
+
 
 stack_option = click.option(
     "--stack",
@@ -46,11 +58,11 @@ code_options_option = click.option(
 )
 subtasks_option = click.option(
     "--subtasks",
-    type=int,
+    type=SubtasksType(),
     default=1,
     show_default=True,
     metavar="R",
-    help="Blocks of each worker, each answer sent when it is done.",
+    help="Blocks of each worker, each answer sent when it is done; or auto.",
 )
 per_object_option = click.option(
     "--results-per-object",

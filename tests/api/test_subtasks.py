@@ -56,15 +56,16 @@ def test_exact_with_a_tenth_of_the_workers_dead_and_a_tenth_slow(
     assert report["attempts"] == 1
 
 
+@pytest.mark.parametrize("on", ["local", "lambda"])
 def test_tasks_gives_the_rows_that_are_there_and_names_the_others(
-    A, local_environment, local_stack
+    A, on, local_environment, local_stack
 ):
     x = np.random.default_rng(2).standard_normal(40)
     polarlambda.encode(A, "plain", workers=8, code="uncoded", subtasks=SUBTASKS, replace=True)
     local_stack.warm("WorkerFunction", 8)
     local_stack.set_chaos(fail=1, seed=3)
     with polarlambda.CodedMatrix.open("plain") as matrix:
-        result = matrix.multiply(x, until="tasks=0.8")
+        result = matrix.multiply(x, until="tasks=0.8", on=on)
     assert (result.state, result.met, result.exact) == ("estimated", True, False)
     missing = np.zeros(1_000, bool)
     for first, last in result.missing_rows:
@@ -144,3 +145,21 @@ def test_a_schedule_that_cannot_serve_is_refused_before_anything_is_written(A, l
     with pytest.raises(polarlambda.BadInput, match="leave out"):
         polarlambda.encode(A, "refused", workers=8, schedule="rcsc", code="polar")
     assert "refused" not in {m.name for m in polarlambda.list_matrices()}
+
+
+def test_auto_weighs_messages_against_delays_and_says_so(A, local_environment):
+    said = []
+    encoding, run = polarlambda.plan_matrix(
+        shape=(20_000, 12_288), dtype="uint8", workers=32, subtasks="auto"
+    )
+    assert encoding.choice.explanation[0].startswith(f"subtasks = {run.subtasks}: the fewest")
+    made = polarlambda.encode(
+        A,
+        "auto",
+        workers=8,
+        subtasks="auto",
+        replace=True,
+        on_choice=lambda choice: said.extend(choice.explanation),
+    )
+    assert said[0].startswith(f"subtasks = {made.shares.per_worker}: ")
+    assert made.blocks == 8 * made.shares.per_worker
