@@ -61,8 +61,9 @@ def choose_subtasks(
     """Choose r, with as many workers for each r as one message per worker would have.
 
     `workers`, `data_blocks`, `redundancy`, `code` and `options` are as in `choose_code`, s counted
-    per worker; "auto" is decided for every r. r that would make more data blocks than rows, or
-    that `per_object` does not divide, are left out. Raises PlanRefused if none is left, and what `choose_code` raises. Cost: a second or two.
+    per worker; "auto" is decided for every r. r that would make more data blocks than rows, or that
+    `per_object` does not divide, are left out. Raises PlanRefused if none is left, and what
+    `choose_code` raises. Cost: a second or two.
     """
     candidates = [r for r in CANDIDATES if per_object > 0 and r % per_object == 0]
     if not candidates:
