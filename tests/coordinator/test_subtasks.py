@@ -70,7 +70,7 @@ def test_a_dead_worker_is_invoked_again_for_what_is_missing_only():
     outcome = start(platform)
     assert outcome.exact and close(outcome.value, platform.product)
     again = [t for t in platform.tasks if t.attempt == 2]
-    assert [t.worker for t in again] == list(range(8))
+    assert sorted(t.worker for t in again) == list(range(8))  # invoked in random order
     assert {t.todo for t in again} == {(1, 2, 3)}
     assert len(json.dumps(again[0].to_event())) < 1024
     assert set(store(platform).list_parts()) >= {(w, 0, 0) for w in range(16)}
