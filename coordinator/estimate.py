@@ -63,7 +63,8 @@ def estimate(
 
     `estimator`: one of `ESTIMATORS`. "best" never takes least squares for more than
     `MOST_BYTES` of answers or `DENSE_ROWS` of them: no arrival is seen meanwhile. Memory besides
-    the answers: the estimate itself and one chunk. Cost: O(N log N) per column; O(s m) for least squares.
+    the answers: the estimate itself and one chunk. Cost: O(N log N) per column; O(s m) for least
+    squares.
     """
     wanted = ESTIMATORS[estimator]
     large = len(workers) * answers.length * 8 > MOST_BYTES or len(workers) > DENSE_ROWS
