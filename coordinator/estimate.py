@@ -14,6 +14,7 @@ from coordinator.answers import Answers
 from coordinator.inputs import InputRefused
 from polarcodes import ErasureCode, InvalidCode, estimate_product
 from polarcodes.estimators import choose_estimator
+from polarcodes.least_squares import DENSE_ROWS
 
 __all__ = ["ESTIMATORS", "ProductEstimate", "check_estimator", "estimate"]
 
@@ -25,7 +26,7 @@ ESTIMATORS = {
 }
 """What people ask for, and its name in polarcodes.estimators."""
 
-MOST_BYTES = 64 << 20  # of float64 answers: a second or two of least squares
+MOST_BYTES = 16 << 20  # of float64 answers, so that least squares takes a second at most
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,14 @@ def estimate(
 ) -> ProductEstimate:
     """Estimate A x from the answers of `workers` (at least one), by chunks of columns.
 
-    `estimator`: one of `ESTIMATORS`. "best" never takes least squares, which needs tens of
-    transforms, for more than `MOST_BYTES` of answers. Memory besides the answers: the estimate
-    itself and some chunks. Cost: O(N log N) per column; tens of that for least squares.
+    `estimator`: one of `ESTIMATORS`. "best" never takes least squares for more than
+    `MOST_BYTES` of answers or `DENSE_ROWS` of them: no arrival is seen meanwhile. Memory besides
+    the answers: the estimate itself and one chunk. Cost: O(N log N) per column; O(s m) for least
+    squares.
     """
     wanted = ESTIMATORS[estimator]
-    if wanted == "best" and len(workers) * answers.length * 8 > MOST_BYTES:
+    large = len(workers) * answers.length * 8 > MOST_BYTES or len(workers) > DENSE_ROWS
+    if wanted == "best" and large:
         wanted = _affordable(code, workers)
     product = answers.empty_product()
     absolute = error = upper = 0.0

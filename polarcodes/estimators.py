@@ -76,7 +76,7 @@ def estimate_product(
         return _decoded(code, workers, Y, sketch)
     if not _transformed(code) or workers.size in (0, code.workers):
         return sketch
-    lost = _lost(code, workers)
+    lost = _lost(code, workers) if chosen == "least-squares" else 0.0  # costly, and no other's
     norm = sketch.absolute_error / sketch.relative_error if sketch.relative_error else 0.0
     if metric == "inner":
         upper = 2.0 * error
@@ -120,7 +120,8 @@ def choose_estimator(
     wanted = method in ("best", "least-squares")
     if wanted and _nullity(code, workers) == 0 and code.decodable(workers):
         return "decoder", code.plan(workers).predicted_error()
-    errors = _errors(code, workers.size, _lost(code, workers), metric)
+    lost = _lost(code, workers) if wanted else 1.0
+    errors = _errors(code, workers.size, lost, metric)
     chosen = min(errors, key=lambda name: errors[name]) if method == "best" else method
     return chosen, errors[chosen]
 

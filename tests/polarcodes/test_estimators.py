@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polarcodes import InvalidAnswers, InvalidCode, fixed_blocks, from_reference, make_code
+from polarcodes import (
+    InvalidAnswers,
+    InvalidCode,
+    fixed_blocks,
+    from_reference,
+    least_squares,
+    make_code,
+)
 from polarcodes.estimators import estimate_product
 from polarcodes.least_squares import minimum_norm
 
@@ -160,3 +167,15 @@ def test_methods_and_metrics_that_do_not_exist_are_refused() -> None:
         estimate_product(other, [0, 1, 2], Y, method="sketch")
     nothing = estimate_product(code, [], Y[:0])
     assert nothing.relative_error == np.inf
+
+
+@pytest.mark.parametrize("name", ["hadamard", "polar"])
+def test_least_squares_is_the_same_dense_and_by_conjugate_gradients(name, monkeypatch):
+    code = make_code(name, workers=64, data_blocks=48, seed=5)
+    S = np.random.default_rng(1).permutation(64)[:30]
+    Y = code.encode(np.random.default_rng(2).standard_normal((48, 5)))[S]
+    dense = least_squares.minimum_norm(code.operator(S), Y)
+    monkeypatch.setattr(least_squares, "DENSE_ROWS", 0)
+    steps = least_squares.minimum_norm(code.operator(S), Y)
+    np.testing.assert_allclose(dense, steps, atol=1e-5)
+    np.testing.assert_allclose(dense, np.linalg.pinv(code.rows(S)) @ Y, atol=1e-9)
