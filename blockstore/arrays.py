@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MAGIC = b"\x93NUMPY"
 MAX_HEADER = 65_536  # a plain array's header has 128 bytes; longer ones belong to structured types
 PREAMBLE = 12  # magic, version, header length: enough bytes to know how long the header is
+
+_PARSER = threading.Lock()  # CPython 3.11 counts the parser's depth for all threads together
 
 _FIXES = {
     "O": "object arrays are stored as pickles, which can run code when read; save numbers instead",
@@ -106,7 +109,8 @@ def parse_header(head: bytes) -> ArrayHeader:
     start = 10 if version == 1 else 12
     text = head[start:offset].decode("utf8" if version == 3 else "latin1", errors="replace")
     try:
-        fields = ast.literal_eval(_without_long_suffix(text).strip())
+        with _PARSER:
+            fields = ast.literal_eval(_without_long_suffix(text).strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as exc:
         raise ArrayRefused(f".npy header cannot be read: {exc}") from exc
     if not isinstance(fields, dict) or set(fields) != {"descr", "fortran_order", "shape"}:
