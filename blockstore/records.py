@@ -67,7 +67,7 @@ class RunSpec:
         fields = Fields(data, "run.json", RunRecordError)
         version = fields.version(VERSION)
         workers = fields.integer("workers", low=1)
-        subtasks = fields.integer("subtasks", low=1) if "subtasks" in data else 1
+        subtasks = fields.integer("subtasks", low=1)
         decisive = fields.integers_or_none("decisive")
         if decisive is not None and any(place >= workers * subtasks for place in decisive):
             raise fields.fail("decisive", f"places below {workers * subtasks}")
@@ -155,7 +155,7 @@ class RunStatus:
             cost=fields.object_or_none("cost"),
             method=fields.text("method"),
             rounding=fields.number_or_none("rounding"),
-            subtasks=fields.integer("subtasks", low=1) if "subtasks" in data else 1,
+            subtasks=fields.integer("subtasks", low=1),
         )
 
 

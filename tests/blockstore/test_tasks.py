@@ -60,7 +60,21 @@ def test_the_largest_event_is_below_1_kb() -> None:
     assert len(json.dumps(event)) < 1024
 
 
-@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(WorkerTask)])
+def test_several_tasks_come_with_results_per_object() -> None:
+    several = task(subtasks=4, per_object=2, todo=(1, 3))
+    event = several.to_event()
+    assert WorkerTask.from_event(event) == several
+    del event["per_object"]
+    with pytest.raises(TaskRefused, match="per_object"):
+        WorkerTask.from_event(event)
+
+
+SEVERAL = {"subtasks", "per_object", "todo"}  # left out where a worker has one task
+
+
+@pytest.mark.parametrize(
+    "field", sorted({f.name for f in dataclasses.fields(WorkerTask)} - SEVERAL)
+)
 def test_a_missing_field_is_named(field: str) -> None:
     event = task().to_event()
     del event[field]
