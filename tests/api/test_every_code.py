@@ -69,6 +69,29 @@ def test_the_product_is_exact(case: str, dead: int, local_stack) -> None:
         assert not result.verified and "not verified" in str(result)
 
 
+@pytest.mark.parametrize("case", ["hadamard, one round", "mds, Chebyshev", "polar", "product"])
+def test_the_product_is_exact_with_several_blocks_per_worker(case: str, local_stack) -> None:
+    name, workers, blocks, options = CASES[case]
+    polarlambda.encode(
+        A,
+        "several",
+        workers=workers,
+        data_blocks=blocks,
+        code=name,
+        code_options=options,
+        subtasks=4,
+        per_object=2,
+        replace=True,
+    )
+    local_stack.set_chaos(fail=1, seed=2)
+    with polarlambda.CodedMatrix.open("several") as matrix:
+        assert (matrix.code.name, matrix.code.workers) == (name, 4 * workers)
+        result = matrix.multiply(X)
+    assert (result.exact, result.subtasks) == (True, 4), result.message
+    assert np.linalg.norm(result.value - A @ X) <= 1e-5 * np.linalg.norm(A @ X)
+    assert 4 * blocks <= result.arrivals <= 4 * workers and 0.0 < result.rounding < 1e-4
+
+
 @pytest.mark.parametrize("option", ["rounds=1", "rotated=false"])
 def test_the_command_takes_codes_with_options(tmp_path, option: str) -> None:
     np.save(tmp_path / "A.npy", A)

@@ -16,11 +16,12 @@ from coordinator.run import cancel_run
 from tests.coordinator.fake_platform import Answer, Damaged, Fail, Parts, Platform, Silent
 from tests.coordinator.one_run import RUN, close, resume, start, store
 
-CODES = ("hadamard", "polar", "mds", "lt", "replication", "uncoded")
+CODES = ("hadamard", "polar", "mds", "lt", "replication", "uncoded", "product", "berrut")
+BLOCKS = {"uncoded": 16, "product": 9}  # of 64 coded blocks a product code has a corner of 36
 
 
 def several(code="hadamard", data_blocks=11, **options) -> Platform:
-    blocks = 16 if code == "uncoded" else data_blocks
+    blocks = BLOCKS.get(code, data_blocks)
     settings = {"rows": 131, "dtype": "<f8"} | options
     return Platform(code_name=code, data_blocks=blocks, subtasks=4, **settings)
 
@@ -41,6 +42,20 @@ def test_an_undisturbed_run_is_exact_and_every_part_is_counted(code, per_object)
         (e.worker, e.task) for e in arrived
     }
     assert (report["workers"], report["subtasks"]) == (16, 4)
+
+
+@pytest.mark.parametrize("estimator", ["best", "paper", "least-squares"])
+def test_estimates_and_decoder_are_judged_by_place_and_named(estimator):
+    platform = several(table={w: [Parts(done=1), Silent()] for w in range(16)})
+    outcome = start(platform, estimator=estimator, until="error=0.01", deadline=90.0)
+    judged = store(platform).get_status()
+    assert (outcome.state, outcome.arrivals, judged.arrivals, judged.answers) == (
+        "estimated", 16, 16, 64,
+    )  # fmt: skip
+    names = {"best": outcome.method, "paper": "sketch", "least-squares": "least-squares"}
+    assert outcome.method == judged.method == names[estimator] != ""
+    decoded = start(several(), estimator=estimator)
+    assert decoded.exact and decoded.method == "syndrome" and 0.0 < decoded.rounding < 1e-9
 
 
 @pytest.mark.parametrize("code", CODES)
