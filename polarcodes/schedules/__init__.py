@@ -76,7 +76,7 @@ def make_schedule(name: str, workers: int, load: int, **options: Any) -> Schedul
     machine. Raises :class:`~polarcodes.errors.InvalidCode` for K or r that a schedule cannot serve.
     """
     if name not in _MAKERS:
-        raise InvalidCode(f"name must be one of {', '.join(SCHEDULE_NAMES)}, got {name!r}")
+        raise InvalidCode(f"schedule name must be one of {', '.join(SCHEDULE_NAMES)}, got {name!r}")
     make, known, sending = _MAKERS[name]
     unknown = sorted(set(options) - set(known))
     if unknown:
