@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays
-from polarcodes.transform import hadamard, kronecker_products, transform_rows
+from polarcodes.transform import SINGLE_THREAD, hadamard, kronecker_products, transform_rows
 
 _GROUP = 1 << 4  # rows of one small product, the fastest Kronecker factor
 ROTATED_STAGES = 4
 """Rotated stages of the second round, as far as log2 N allows."""
 
-_SINGLE_THREAD = 1 << 17  # multiplications of one product that BLAS does not share among threads
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -214,7 +213,7 @@ def _grouped(
     count, group, _ = matrices.shape
     columns = values.shape[1]
     pieces = 1
-    while columns % (2 * pieces) == 0 and group * group * columns // pieces > _SINGLE_THREAD:
+    while columns % (2 * pieces) == 0 and group * group * columns // pieces > SINGLE_THREAD:
         pieces *= 2
     shape = (count, group, pieces, columns // pieces)
     np.matmul(

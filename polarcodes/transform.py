@@ -28,7 +28,7 @@ _MAX_COLUMNS = 1024
 
 # OpenBLAS shares a product among threads from 2^18 multiplications on. These products are too short
 # for that: waiting for the threads costs more than it saves, and ten times more on busy cores.
-_SINGLE_THREAD_MULTIPLICATIONS = 1 << 17
+SINGLE_THREAD = 1 << 17
 
 Step = Callable[[], object]
 Kernel = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
@@ -71,10 +71,7 @@ def kronecker_products(
     for factor in _factors(order // group):
         inner = order // (outer * factor)
         pieces = 1
-        while (
-            pieces < inner
-            and factor * factor * (inner // pieces) * columns > _SINGLE_THREAD_MULTIPLICATIONS
-        ):
+        while pieces < inner and factor * factor * (inner // pieces) * columns > SINGLE_THREAD:
             pieces *= 2
         shape = (outer, factor, pieces, inner // pieces * columns)
         np.matmul(

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays, stored_indices
-from polarcodes.transform import transform_rows
+from polarcodes.transform import SINGLE_THREAD, transform_rows
 
 _FACTOR = 16  # as large as neighbouring kernels are multiplied into one matrix
-_SINGLE_THREAD = 1 << 17  # multiplications of one product that BLAS does not share among threads
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -218,7 +217,7 @@ def _product(matrix: NDArray[Any], values: NDArray[Any], out: NDArray[Any], oute
     order, columns = values.shape
     size = len(matrix)
     inner = order // (outer * size)
-    most = max(1, _SINGLE_THREAD // (size * size * columns))  # inner positions of one product
+    most = max(1, SINGLE_THREAD // (size * size * columns))  # inner positions of one product
     pieces = next(p for p in range(1, inner + 1) if inner % p == 0 and inner // p <= most)
     shape = (outer, size, pieces, inner // pieces * columns)
     np.matmul(matrix, values.reshape(shape).swapaxes(1, 2), out=out.reshape(shape).swapaxes(1, 2))
