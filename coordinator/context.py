@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers
 from coordinator.decode import Decoding
-from coordinator.estimate import ESTIMATORS, ProductEstimate
+from coordinator.estimate import ProductEstimate
 from coordinator.events import Event
 from coordinator.journal import Journal
 from coordinator.judge import Judge
 from coordinator.ports import Clock
 from coordinator.recovered import RecoveredRows
-from polarcodes import ErasureCode
+from coordinator.reference import Reference
+from polarcodes import ErasureCode, code_from_manifest
 
 __all__ = ["RunContext"]
 
@@ -27,6 +29,7 @@ class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
     arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name;
+    reference: the exact product that is added to the answers' one, None if they are answers to x;
     opened: when this coordinator began its part; listener_failure: what on_event raised, once it
     did; missing_rows: ranges of rows that a run with `tasks=X` ended without.
     """
@@ -38,6 +41,7 @@ class RunContext:
     clock: Clock
     journal: Journal
     on_event: Callable[[Event], None] | None = None
+    reference: Reference | None = None
     arrived_at: dict[int, float] = field(default_factory=dict)
     errors: list[ErrorRecord] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)
@@ -52,9 +56,25 @@ class RunContext:
 
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
-        estimator = ESTIMATORS[self.journal.spec.estimator]
-        self.judge = Judge(self.code, self.answers, estimator)
+        estimator = self.journal.spec.estimator
+        shift = self.reference.shift if self.reference is not None else None
+        self.judge = Judge(self.code, self.answers, estimator, shift)
         self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
+
+    @classmethod
+    def open(
+        cls,
+        bucket: Bucket,
+        manifest: Manifest,
+        journal: Journal,
+        clock: Clock,
+        on_event: Callable[[Event], None] | None,
+        reference: Reference | None,
+    ) -> RunContext:
+        """The context of a coordinator that begins its part in a run."""
+        answers = Answers(manifest, journal.spec.x_shape, journal.spec.x_dtype)
+        code, store = code_from_manifest(manifest.code), RunStore(bucket, journal.spec.run)
+        return cls(manifest, code, store, answers, clock, journal, on_event, reference)
 
     @property
     def method(self) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from coordinator.answers import Answers
+from coordinator.estimate import ESTIMATORS, ProductEstimate, estimate
 from polarcodes import ErasureCode
 from polarcodes.estimators import choose_estimator, expected_error
 
@@ -37,10 +39,23 @@ class Judge:
     answers decode whenever the code itself says so: nothing better can come. Arrivals are `add`ed
     as they come, which makes the question about the set of all of them cheap; other sets are asked
     of the code, and their answers kept.
+
+    With `shift` (`Reference.shift`) the answers are those to a change A (x - x_ref), and all errors
+    relative to A x: they depend on the answers themselves, so it costs an estimate to know them.
     """
 
-    def __init__(self, code: ErasureCode, answers: Answers, estimator: str = "best") -> None:
+    def __init__(
+        self,
+        code: ErasureCode,
+        answers: Answers,
+        estimator: str = "best",
+        shift: Callable[[ProductEstimate], ProductEstimate] | None = None,
+    ) -> None:
         self._code = code
+        self._answers = answers
+        self._shift = shift
+        self._latest: tuple[frozenset[int], ProductEstimate] | None = None
+        self._ratio = math.inf  # ||A (x - x_ref)|| over ||A x||, by the latest estimate
         self._rules = {"answer_error": answer_error(answers), "tolerance": tolerance(answers)}
         self._arrivals = code.arrivals(**self._rules)
         self._estimator = estimator
@@ -80,12 +95,31 @@ class Judge:
     def predicted_error(self, m: int) -> float:
         """Relative rms error of the estimate that m answers can be expected to give."""
         if m not in self._errors:
-            self._errors[m] = expected_error(self._code, m, self._estimator)
-        return self._errors[m]
+            self._errors[m] = expected_error(self._code, m, ESTIMATORS[self._estimator])
+        if self._shift is None or m == 0:
+            return self._errors[m]
+        if self._latest is None:
+            self.estimate(sorted(self._answers.metadata))
+        return self._errors[m] * self._ratio
 
     def estimate_error(self, S: Iterable[int]) -> float:
         """Predicted relative rms error of the estimate from exactly these answers."""
-        return choose_estimator(self._code, S, self._estimator)[1]
+        if self._shift is not None:
+            places = sorted(set(S))
+            return self.estimate(places).error if places else math.inf
+        return choose_estimator(self._code, S, ESTIMATORS[self._estimator])[1]
+
+    def estimate(self, S: Sequence[int]) -> ProductEstimate:
+        """The estimate of A x from the answers of S, at least one; the latest one is kept."""
+        asked = frozenset(S)
+        if self._latest is not None and self._latest[0] == asked:
+            return self._latest[1]
+        found = estimate(self._code, self._answers, S, self._estimator)
+        if self._shift is not None:
+            change, found = found, self._shift(found)
+            self._ratio = found.error / change.error if change.error else 0.0
+            self._latest = asked, found
+        return found
 
     @cached_property
     def _all_decode(self) -> bool:
