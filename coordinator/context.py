@@ -10,10 +10,11 @@ from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
-from coordinator.answers import Answers
+from coordinator.answers import Answers, AnswerSet
 from coordinator.decode import Decoding
-from coordinator.estimate import ProductEstimate
+from coordinator.estimate import ESTIMATORS, Estimates, ProductEstimate
 from coordinator.events import Event
+from coordinator.form import AnswerForm
 from coordinator.journal import Journal
 from coordinator.judge import Judge
 from coordinator.ports import Clock
@@ -37,7 +38,7 @@ class RunContext:
     manifest: Manifest
     code: ErasureCode
     store: RunStore
-    answers: Answers
+    answers: AnswerSet[Any]
     clock: Clock
     journal: Journal
     on_event: Callable[[Event], None] | None = None
@@ -51,14 +52,18 @@ class RunContext:
     opened: float = 0.0
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
+    estimates: Estimates = field(init=False)
     judge: Judge = field(init=False)
     recovered: RecoveredRows = field(init=False)
 
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
-        estimator = self.journal.spec.estimator
-        shift = self.reference.shift if self.reference is not None else None
-        self.judge = Judge(self.code, self.answers, estimator, shift)
+        spec, reference = self.journal.spec, self.reference
+        self.estimates = Estimates(
+            self.code, self.answers, spec.estimator, reference.shift if reference else None
+        )
+        changes = self.estimates if reference else None
+        self.judge = Judge(self.code, self.answers.form, ESTIMATORS[spec.estimator], changes)
         self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
 
     @classmethod
@@ -72,8 +77,9 @@ class RunContext:
         reference: Reference | None,
     ) -> RunContext:
         """The context of a coordinator that begins its part in a run."""
-        answers = Answers(manifest, journal.spec.x_shape, journal.spec.x_dtype)
-        code, store = code_from_manifest(manifest.code), RunStore(bucket, journal.spec.run)
+        spec = journal.spec
+        answers = Answers(AnswerForm.of(manifest, spec.x_shape, spec.x_dtype))
+        code, store = code_from_manifest(manifest.code), RunStore(bucket, spec.run)
         return cls(manifest, code, store, answers, clock, journal, on_event, reference)
 
     @property

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 
-from coordinator.answers import Answers
-from coordinator.estimate import ESTIMATORS, ProductEstimate, estimate
+from coordinator.estimate import Estimates
+from coordinator.form import AnswerForm
 from polarcodes import ErasureCode
 from polarcodes.estimators import choose_estimator, expected_error
 
@@ -18,18 +17,18 @@ SINGLE, DOUBLE = 1e-4, 1e-9  # of the decoded product, by the precision of the a
 _KEPT = 256
 
 
-def answer_error(answers: Answers) -> float:
+def answer_error(form: AnswerForm) -> float:
     """rms relative error of an answer by rounding: of its block when encoded, or of itself."""
-    return ROUNDINGS * answers.epsilon
+    return ROUNDINGS * form.epsilon
 
 
-def tolerance(answers: Answers) -> float:
+def tolerance(form: AnswerForm) -> float:
     """The largest predicted relative error, by rounding, of a product that is called exact.
 
     A set of answers that would spread the rounding further waits for one more answer: one run in
     a hundred with float32 blocks at exactly s answers, none with float64.
     """
-    return SINGLE if answers.epsilon > DOUBLE else DOUBLE
+    return SINGLE if form.epsilon > DOUBLE else DOUBLE
 
 
 class Judge:
@@ -40,23 +39,20 @@ class Judge:
     as they come, which makes the question about the set of all of them cheap; other sets are asked
     of the code, and their answers kept.
 
-    With `shift` (`Reference.shift`) the answers are those to a change A (x - x_ref), and all errors
-    relative to A x: they depend on the answers themselves, so it costs an estimate to know them.
+    With `changes` the answers are those to A (x - x_ref), and all errors relative to A x: they
+    depend on the answers themselves, so that it costs an estimate to know them.
     """
 
     def __init__(
         self,
         code: ErasureCode,
-        answers: Answers,
+        form: AnswerForm,
         estimator: str = "best",
-        shift: Callable[[ProductEstimate], ProductEstimate] | None = None,
+        changes: Estimates | None = None,
     ) -> None:
         self._code = code
-        self._answers = answers
-        self._shift = shift
-        self._latest: tuple[frozenset[int], ProductEstimate] | None = None
-        self._ratio = math.inf  # ||A (x - x_ref)|| over ||A x||, by the latest estimate
-        self._rules = {"answer_error": answer_error(answers), "tolerance": tolerance(answers)}
+        self._changes = changes
+        self._rules = {"answer_error": answer_error(form), "tolerance": tolerance(form)}
         self._arrivals = code.arrivals(**self._rules)
         self._estimator = estimator
         self._known: dict[frozenset[int], bool] = {}
@@ -95,31 +91,16 @@ class Judge:
     def predicted_error(self, m: int) -> float:
         """Relative rms error of the estimate that m answers can be expected to give."""
         if m not in self._errors:
-            self._errors[m] = expected_error(self._code, m, ESTIMATORS[self._estimator])
-        if self._shift is None or m == 0:
-            return self._errors[m]
-        if self._latest is None:
-            self.estimate(sorted(self._answers.metadata))
-        return self._errors[m] * self._ratio
+            self._errors[m] = expected_error(self._code, m, self._estimator)
+        share = self._changes.share if self._changes is not None and m else 1.0
+        return self._errors[m] * share
 
     def estimate_error(self, S: Iterable[int]) -> float:
         """Predicted relative rms error of the estimate from exactly these answers."""
-        if self._shift is not None:
-            places = sorted(set(S))
-            return self.estimate(places).error if places else math.inf
-        return choose_estimator(self._code, S, ESTIMATORS[self._estimator])[1]
-
-    def estimate(self, S: Sequence[int]) -> ProductEstimate:
-        """The estimate of A x from the answers of S, at least one; the latest one is kept."""
-        asked = frozenset(S)
-        if self._latest is not None and self._latest[0] == asked:
-            return self._latest[1]
-        found = estimate(self._code, self._answers, S, self._estimator)
-        if self._shift is not None:
-            change, found = found, self._shift(found)
-            self._ratio = found.error / change.error if change.error else 0.0
-            self._latest = asked, found
-        return found
+        places = sorted(set(S))
+        if self._changes is not None and places:
+            return self._changes.of(places).error
+        return choose_estimator(self._code, places, self._estimator)[1]
 
     @cached_property
     def _all_decode(self) -> bool:

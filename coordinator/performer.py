@@ -66,7 +66,7 @@ class Performer:
     def _publish(self, state: State, name: str) -> Signal:
         context = self._context
         began = context.clock.now()
-        known = context.judge.estimate(state.arrived)
+        known = context.estimates.of(state.arrived)
         if state.rules.until.kind == "tasks":
             found = context.recovered.estimate(context.answers, state.arrived)
             if found is not None:
@@ -95,7 +95,7 @@ class Performer:
         context.decoding = found
         decoded = context.clock.now()
         context.spend("decode", decoded - began)
-        if found.contradiction is None:
+        if found.contradiction is None and found.value is not None:
             context.result_key = context.store.put_final(found.value)
             context.spend("write", context.clock.now() - decoded)
             context.emit(

@@ -83,6 +83,8 @@ class Reference:
         Its rounding error is at most the sum of both, here over ||A x||: over a chain of exact
         references it grows by one product's rounding for each link.
         """
+        if change.value is None:
+            raise ValueError("a product with a reference is decoded in memory, to be added to")
         value = change.value + self.product
         sizes = [float(np.linalg.norm(part)) for part in (change.value, self.product, value)]
         rounding = change.error * sizes[0] + self.rounding * sizes[1]

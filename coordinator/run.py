@@ -215,7 +215,7 @@ def _carry(
     )
     collector = Collector(
         store,
-        context.answers,
+        context.answers.form,
         x_digest=spec.x_digest,
         encoding=spec.encoding,
         workers=manifest.workers,
