@@ -39,7 +39,9 @@ class RunSpec:
     once that is decided (it depends on them alone). A place is the worker's number where each
     worker has one task. estimator : which estimate is published before that. reference : the exact
     run whose product is added to that of the difference, which is what x_shape, x_dtype and
-    x_digest are about; None if x.npy is the x that was asked for.
+    x_digest are about; None if x.npy is the x that was asked for. right : the encoding of B^T in a
+    product of two encoded matrices (`blockstore.pairs`), which has no x.npy: x is B, and
+    manifest_digest and encoding are the pair's; None if `matrix` is multiplied by x.npy.
     """
 
     run: str
@@ -58,6 +60,7 @@ class RunSpec:
     decisive: tuple[int, ...] | None = None
     estimator: str = "best"
     reference: str | None = None
+    right: str | None = None
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -96,6 +99,7 @@ class RunSpec:
             decisive=decisive,
             estimator=fields.text("estimator"),
             reference=fields.text_or_none("reference"),
+            right=fields.text_or_none("right"),
         )
 
 

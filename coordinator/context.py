@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from blockstore.bucket import Bucket
-from blockstore.manifest import Manifest
+from blockstore.pairs import Subject
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers, AnswerSet
@@ -35,7 +35,7 @@ class RunContext:
     did; missing_rows: ranges of rows that a run with `tasks=X` ended without.
     """
 
-    manifest: Manifest
+    manifest: Subject
     code: ErasureCode
     store: RunStore
     answers: AnswerSet[Any]
@@ -70,7 +70,7 @@ class RunContext:
     def open(
         cls,
         bucket: Bucket,
-        manifest: Manifest,
+        manifest: Subject,
         journal: Journal,
         clock: Clock,
         on_event: Callable[[Event], None] | None,
@@ -78,7 +78,7 @@ class RunContext:
     ) -> RunContext:
         """The context of a coordinator that begins its part in a run."""
         spec = journal.spec
-        answers = Answers(AnswerForm.of(manifest, spec.x_shape, spec.x_dtype))
+        answers = Answers(AnswerForm.of_run(manifest, spec))
         code, store = code_from_manifest(manifest.code), RunStore(bucket, spec.run)
         return cls(manifest, code, store, answers, clock, journal, on_event, reference)
 

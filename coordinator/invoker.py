@@ -20,7 +20,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
 
-from blockstore.tasks import WorkerTask
+from blockstore.pair_tasks import Task
 from coordinator.ports import InvokeReport
 
 __all__ = [
@@ -117,7 +117,7 @@ class LambdaInvoker:
         """DryRun: the function is there and may be invoked. Raises `InvokeError`."""
         self._call("DryRun", b"{}")
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Task]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""
         if self._closed.is_set():
             raise RuntimeError("this invoker is closed: make a new one")
@@ -141,7 +141,7 @@ class LambdaInvoker:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _invoke(self, task: WorkerTask) -> None:
+    def _invoke(self, task: Task) -> None:
         error: InvokeError | None = self._refused
         if error is None:
             event = json.dumps(task.to_event(), separators=(",", ":")).encode()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from blockstore.tasks import WorkerTask
+from blockstore.pair_tasks import Task
 
 __all__ = ["Clock", "InvokeReport", "Invoker", "SystemClock"]
 
@@ -59,7 +59,7 @@ class Invoker(Protocol):
         and starts nothing."""
         ...
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Task]) -> None:
         """Begin to invoke; returns at once."""
         ...
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from blockstore.pair_tasks import PairTask
+from blockstore.pairs import MatrixPair, Subject
 from coordinator.context import RunContext
 from coordinator.cost import Cost, Usage, cost
 from coordinator.journal import Dispatch, Spent
@@ -55,19 +57,26 @@ def run_cost(
         for dispatch, worker in invoked
     )
     used = context.journal.spent + own_requests(context, bucket, billing)
-    answered, tiles = len(context.answers), context.manifest.tiling.count
+    answered, (tiles, inputs) = len(context.answers), _reads(context.manifest)
     looks = sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values())
     shares = context.manifest.shares
     heard = {(shares.owner(place)[0], m.attempt) for place, m in answers.items()}
     usage = Usage(
         puts=used.puts + answered // shares.per_object + len(context.errors),
-        gets=used.gets + answered * tiles + len(heard),
+        gets=used.gets + answered * tiles + len(heard) * inputs,
         lists=used.lists + looks,
         invokes=used.invokes + len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
         coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
     )
     return usage, cost(usage, billing.prices), bound * gigabytes
+
+
+def _reads(subject: Subject) -> tuple[int, int]:
+    """GETs of tiles for each answer, and of x for each invocation."""
+    if isinstance(subject, MatrixPair):
+        return PairTask.of(subject, run="", attempt=0, worker=0, x_digest="").tiles_read, 0
+    return subject.tiling.count, 1
 
 
 def _unsaid_seconds(context: RunContext, worker: int, dispatch: Dispatch, longest: float) -> float:
@@ -111,6 +120,7 @@ def build_report(
         "version": 1,
         "run": spec.run,
         "matrix": spec.matrix,
+        "right": spec.right,
         "until": spec.until,
         "state": finish.state,
         "met": finish.met,

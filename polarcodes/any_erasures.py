@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from polarcodes.code import ErasureCode
 
-__all__ = ["GROWTH", "survived_by_any", "sturdy_code"]
+__all__ = ["GROWTH", "sturdy_code", "survived_by_any"]
 
-GROWTH = 20.0
+GROWTH = 40.0
 """Largest growth of rounding errors, product over answers, of a set that counts as survived."""
 
 _SEEDS = 64

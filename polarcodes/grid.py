@@ -119,7 +119,7 @@ class GridCode(SearchedCode):
 
     def arrivals(
         self, *, answer_error: float = ANSWER_ERROR, tolerance: float = TOLERANCE
-    ) -> GridArrivals:  # type: ignore[override]  # asks no code about whole sets
+    ) -> GridArrivals:
         """Return an empty arrivals state."""
         return GridArrivals(self._left, self._right, answer_error, tolerance)
 
@@ -195,9 +195,7 @@ class GridCode(SearchedCode):
 
     def _decodes(self, workers: Ids, answer_error: float, tolerance: float) -> bool:
         flags = self._flags(workers)
-        return (
-            complete_lines(self._left, self._right, flags, answer_error, tolerance) is not None
-        )
+        return complete_lines(self._left, self._right, flags, answer_error, tolerance) is not None
 
     def _row_energy(self, workers: Ids) -> float:
         first, second = (np.sum(code.generator() ** 2, axis=1) for code in self._components)

@@ -69,8 +69,8 @@ def _component(code: ErasureCode) -> tuple[int, float] | None:
 def measured_bar(code: GridCode, sampling: Sampling, workers: Ids) -> float:
     """Return a bound that ||T - Y|| / ||Y|| exceeds with probability 5 % at most over the signs.
 
-    The signs of the data blocks are d_k d_l: s1 + s2 random bits for s1 s2 blocks, so that errors of
-    one row of blocks have one sign in common, and the closed form for independent signs is too
+    The signs of the data blocks are d_k d_l: s1 + s2 random bits for s1 s2 blocks, so that errors
+    in one row of blocks have a sign in common, and the closed form for independent signs is too
     small. Instead ||M Y|| is measured on products of rank one, whose errors scatter most: spread
     over the whole grid, over one row and over one column of blocks, with 200 draws of signs each.
     The largest of the three 98 % quantiles counts, and the error of a product that is all in one
@@ -80,7 +80,7 @@ def measured_bar(code: GridCode, sampling: Sampling, workers: Ids) -> float:
     arrived = workers.size
     if arrived == 0:
         return math.inf
-    if arrived == sampling.order or code.data_blocks == 1 and sampling.factor == 0:
+    if arrived == sampling.order or (code.data_blocks == 1 and sampling.factor == 0):
         return 0.0
     cap = max(1.0, sampling.order / arrived - 1.0)
     probes = _probes(*code.data_grid)

@@ -45,7 +45,9 @@ class TensorPlan(DecodingPlan):
         grid = np.arange(left.workers * right.workers).reshape(left.workers, right.workers)
         fills, matrices = [], {}
         for line in lines:
-            code, cells = (right, grid[line.index]) if line.axis == 0 else (left, grid.T[line.index])
+            code, cells = (
+                (right, grid[line.index]) if line.axis == 0 else (left, grid.T[line.index])
+            )
             pattern = line.axis, line.known.tobytes()
             if pattern not in matrices:
                 decoded = code.plan(line.known, **rule).apply(np.eye(line.known.size))

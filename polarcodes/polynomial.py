@@ -57,9 +57,7 @@ class PolynomialCode(DenseCode):
 
     name = "polynomial"
 
-    def __init__(
-        self, workers: int, data_grid: Sequence[int], *, basis: str = "chebyshev"
-    ) -> None:
+    def __init__(self, workers: int, data_grid: Sequence[int], *, basis: str = "chebyshev") -> None:
         if not isinstance(data_grid, (list, tuple)) or len(data_grid) != 2:
             raise InvalidCode(f"data_grid must be two integers, got {data_grid!r}")
         s1, s2 = (integer("data_grid", size, 1, None) for size in data_grid)

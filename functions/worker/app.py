@@ -12,11 +12,12 @@ limit_threads()  # before NumPy is imported below
 from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
 from blockstore.errors import TaskRefused  # noqa: E402
+from blockstore.pair_tasks import PairTask, parse_task  # noqa: E402
 from blockstore.runs import RunStore  # noqa: E402
-from blockstore.tasks import WorkerTask  # noqa: E402
 from functions import log  # noqa: E402
 from functions.worker import report, several  # noqa: E402
 from functions.worker.faults import RunStopped  # noqa: E402
+from functions.worker.pair import multiply_pair  # noqa: E402
 from functions.worker.product import multiply  # noqa: E402
 from functions.worker.settings import WorkerSettings  # noqa: E402
 
@@ -24,7 +25,7 @@ _bucket: Bucket | None = None
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Do one `WorkerTask`. Returns {state: answered | late | stopped | failed | refused, ...}.
+    """Do one task. Returns {state: answered | late | stopped | failed | refused, ...}.
 
     Idempotent: the key of the answer depends on the run and the worker alone, and the first valid
     answer stays. A failure is written as an error record; only an error nobody thought of is also
@@ -32,7 +33,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """
     cold, began = _bucket is None, time.monotonic()
     try:
-        task = WorkerTask.from_event(event)
+        task = parse_task(event)
     except TaskRefused as exc:
         log.line("refused", message=str(exc))
         return {"state": "refused", "error": {"type": "TaskRefused", "message": str(exc)}}
@@ -42,9 +43,12 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return float(context.get_remaining_time_in_millis() / 1000)
 
     try:
-        if task.subtasks > 1:
+        if isinstance(task, PairTask):
+            product = multiply_pair(store, task, time_left)
+        elif task.subtasks > 1:
             return several.work(store, task, time_left, cold)
-        product = multiply(store, task, time_left)
+        else:
+            product = multiply(store, task, time_left)
         metadata = report.metadata(task, product, cold, time.monotonic() - began)
         first = store.put_result(task.worker, product.value, metadata.to_metadata())
     except RunStopped as exc:

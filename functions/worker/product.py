@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from blockstore.arrays import array_digest, decode_array
 from blockstore.errors import ArrayRefused, CorruptObject, ObjectMissing
 from blockstore.memory import PIECE_BYTES, PREFETCH
+from blockstore.pair_tasks import CodedBlock
 from blockstore.runs import RunStore
 from blockstore.tasks import WorkerTask
 from blockstore.tiling import TileSpan
@@ -91,7 +93,7 @@ def multiply(
     x = load(store, task)
     total: NDArray[Any] = np.zeros((task.block_rows, x.shape[1]))
     buffer = np.empty(_piece_entries(task), dtype=x.dtype)
-    for span, tile in _tiles(store, task, subtask):
+    for span, tile in tiles(store, task, subtask):
         ready = time.monotonic()
         reading += ready - waiting
         if time_left() < TIME_RESERVE:
@@ -118,24 +120,27 @@ def multiply(
     return Product(value, reading, multiplying, scale)
 
 
-def _tiles(
-    store: RunStore, task: WorkerTask, subtask: int
+def tiles(
+    store: RunStore, source: WorkerTask | CodedBlock, subtask: int = 0, only: range | None = None
 ) -> Iterator[tuple[TileSpan, NDArray[Any]]]:
-    """The block's tiles in order, the next `PREFETCH` of them on their way."""
+    """The block's tiles in order (or `only` these), the next `PREFETCH` of them on their way."""
+    tiling = source.tiling
+    wanted = range(tiling.count) if only is None else only
     with ThreadPoolExecutor(PREFETCH, thread_name_prefix="tiles") as pool:
         coming: deque[Future[NDArray[Any]]] = deque()
-        submitted = 0
+        ahead = iter(wanted)
         try:
-            for tile in range(task.tiling.count):
-                while submitted < task.tiling.count and len(coming) <= PREFETCH:
-                    coming.append(pool.submit(_load_tile, store, task, subtask, submitted))
-                    submitted += 1
-                yield task.tiling.span(tile), coming.popleft().result()
+            for tile in wanted:
+                for following in islice(ahead, PREFETCH + 1 - len(coming)):
+                    coming.append(pool.submit(_load_tile, store, source, subtask, following))
+                yield tiling.span(tile), coming.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _load_tile(store: RunStore, task: WorkerTask, subtask: int, tile: int) -> NDArray[Any]:
+def _load_tile(
+    store: RunStore, task: WorkerTask | CodedBlock, subtask: int, tile: int
+) -> NDArray[Any]:
     key = task.tile_key(tile, subtask)
     block = task.block(subtask)
     try:
