@@ -18,7 +18,7 @@ from typing import Any
 
 from blockstore import documents, keys
 from blockstore.documents import Fields
-from blockstore.errors import ObjectChanged, RunRecordError, StoreUnavailable
+from blockstore.errors import RunRecordError, StoreUnavailable
 from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 
@@ -132,10 +132,7 @@ def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
     Raises `ObjectMissing` if the run was deleted, `StoreUnavailable` if others write all the time.
     """
     for _ in range(UPDATE_ATTEMPTS):
-        try:
-            journal, etag = _load(store)
-        except ObjectChanged:
-            continue
+        journal, etag = _load(store)
         changed = change(journal)
         if changed == journal or store.bucket.put(
             keys.run_key(store.run), changed._body(), if_match=etag, content_type=JSON

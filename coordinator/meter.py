@@ -41,6 +41,11 @@ class MeteredBucket(Bucket):
         self._count(gets=1)
         return self._inner.get_object(key)
 
+    def get_changed(self, key: str, etag: str | None) -> tuple[bytes, str] | None:
+        """See `Bucket.get_changed`; S3 charges for a 304 as for any GET."""
+        self._count(gets=1)
+        return self._inner.get_changed(key, etag)
+
     def head(self, key: str) -> ObjectInfo | None:
         """See `Bucket.head`."""
         self._count(gets=1)

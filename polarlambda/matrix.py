@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
 from polarlambda.errors import BadInput
-from polarlambda.product import Listeners, run_here
+from polarlambda.product import Listeners, read_request, run_here
 from polarlambda.product_deployed import run_deployed
 from polarlambda.settings import Settings
 from polarlambda.vectors import read_vector
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coordinator.planning import RunPlan
     from polarcodes import ErasureCode
     from polarlambda.result import Arrival, Result
+    from polarlambda.session import Session
     from polarlambda.vectors import Vector
 
     On = Literal["local", "lambda"]
@@ -172,14 +173,7 @@ class CodedMatrix:
         its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
         run the same way, and is raised.
         """
-        from coordinator.estimate import check_estimator
-        from coordinator.inputs import check_deadline
-        from coordinator.until import parse_until
-
-        array = read_vector(x, self.manifest)
-        parse_until(until)
-        check_deadline(deadline)
-        check_estimator(self.code, estimator)
+        array = read_request(x, self.manifest, until, deadline, estimator)
         if on not in ("local", "lambda"):
             raise BadInput(f'on must be "local" or "lambda", got {on!r}')
         run = run_here if on == "local" else run_deployed
@@ -193,3 +187,17 @@ class CodedMatrix:
             estimator=estimator,
             listeners=Listeners(on_arrival, on_event),
         )
+
+    def session(self, mode: Literal["invoke"] = "invoke") -> Session:
+        """A series of products on this matrix: clients, limits and plans are kept between them.
+
+        mode : "invoke", one invocation per worker and product
+
+        Close it, or use it as a context manager. Raises `BadInput`, `SettingMissing`,
+        `FunctionMissing`, `InvokeDenied`.
+        """
+        from polarlambda.session import Session
+
+        if mode != "invoke":
+            raise BadInput(f'mode must be "invoke", got {mode!r}')
+        return Session(self.manifest, self._bucket, self._settings)
