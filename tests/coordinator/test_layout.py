@@ -1,4 +1,4 @@
-"""Decoded blocks as the product: rows below one another, or a grid; whole or some rows at a time."""
+"""Decoded blocks as the product: below one another or in a grid, whole or some rows at a time."""
 
 from __future__ import annotations
 
