@@ -64,12 +64,15 @@ def run_here(
     until: str,
     deadline: float | None,
     estimator: str,
+    reference: str | None,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
+    from coordinator.reference import DTYPE
     from coordinator.run import start_run
 
     worker = DeployedWorker.find(settings)
+    sent = x.dtype if reference is None else DTYPE
     outcome = start_run(
         bucket,
         manifest,
@@ -77,9 +80,10 @@ def run_here(
         until=until,
         deadline=deadline,
         estimator=estimator,
+        reference=reference,
         invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=worker.billing(manifest, x.shape, x.dtype),
+        billing=worker.billing(manifest, x.shape, sent),
     )
     return to_result(outcome)
 
@@ -126,6 +130,7 @@ def to_result(outcome: Outcome) -> Result:
         message=outcome.message,
         method=outcome.method,
         rounding=outcome.rounding,
+        reference=outcome.reference,
         verification=outcome.verification,
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, read_request, to_result
 from polarlambda.session_usage import SessionUsage
+from polarlambda.vectors import refer_to
 from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
@@ -54,17 +55,20 @@ class Session:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        reference: str | Result | None = None,
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
         """Compute A x; every argument, the `Result` and the errors are those of
         `CodedMatrix.multiply`. Raises `BadInput` once the session is closed.
         """
+        from coordinator.reference import DTYPE
         from coordinator.run import start_run
 
         if self._closed:
             raise BadInput("this session is closed: open another one with CodedMatrix.session()")
         array = read_request(x, self.manifest, until, deadline, estimator)
+        sent = array.dtype if reference is None else DTYPE
         outcome = start_run(
             self._bucket,
             self.manifest,
@@ -72,12 +76,13 @@ class Session:
             until=until,
             deadline=deadline,
             estimator=estimator,
+            reference=refer_to(reference),
             invoker=self._worker.invoker(),
             on_event=Listeners(on_arrival, on_event).hear,
-            billing=self._worker.billing(self.manifest, array.shape, array.dtype),
+            billing=self._worker.billing(self.manifest, array.shape, sent),
             fastest=FASTEST,
         )
-        self._count(outcome, array)
+        self._count(outcome, array.shape, sent)
         return to_result(outcome)
 
     @property
@@ -110,15 +115,15 @@ class Session:
     ) -> None:
         self.close()
 
-    def _count(self, outcome: Outcome, x: np.ndarray[Any, Any]) -> None:
+    def _count(self, outcome: Outcome, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """Add a product to the totals: each of N workers has read its blocks and x."""
         from blockstore.tasks import compute_dtype
 
-        manifest, columns = self.manifest, prod(x.shape[1:])
+        manifest, columns = self.manifest, prod(shape[1:])
         entries = manifest.shares.per_worker * manifest.block_rows * manifest.columns
         block = entries * np.dtype(manifest.dtype).itemsize
-        answer = manifest.block_rows * columns * compute_dtype(manifest.dtype, x.dtype).itemsize
+        answer = manifest.block_rows * columns * compute_dtype(manifest.dtype, dtype).itemsize
         self._products += 1
         self._used += outcome.usage
-        self._bytes_read += manifest.workers * (block + x.nbytes)
+        self._bytes_read += manifest.workers * (block + prod(shape) * dtype.itemsize)
         self._bytes_written += outcome.arrivals * answer

@@ -92,3 +92,13 @@ def test_a_session_needs_a_worker(matrix, monkeypatch):
         pytest.raises(SettingMissing),
     ):
         opened.session()
+
+
+def test_a_product_can_be_that_of_a_difference(matrix):
+    A, coded = matrix
+    x = np.arange(9.0)
+    with coded.session() as session:
+        first = session.multiply(x)
+        second = session.multiply(x + 1e-3, reference=first)
+    assert second.exact
+    assert_product(second.value, A, x + 1e-3)
