@@ -26,6 +26,7 @@ class Outcome:
     seconds : since the run began; phases : where they went, by name
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
+    reference : the exact run whose product was added to that of a difference, None without one
     cost : dollars, as `coordinator.cost.Cost.to_json`
     arrivals : verified answers, of `workers` times `subtasks`
     missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
@@ -52,6 +53,7 @@ class Outcome:
     result_key: str | None
     method: str = ""
     rounding: float | None = None
+    reference: str | None = None
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
@@ -68,6 +70,7 @@ class Outcome:
             "verification": self.verification,
             "method": self.method,
             "rounding": self.rounding,
+            "reference": self.reference,
             "error": self.error if math.isfinite(self.error) else None,
             "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
             "arrivals": self.arrivals,

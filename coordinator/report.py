@@ -124,6 +124,7 @@ def build_report(
         "verification": context.decoding.verification if context.decoding else "",
         "method": context.method,
         "estimator": spec.estimator,
+        "reference": spec.reference,
         "rounding": context.decoding.error if exact and context.decoding is not None else None,
         "error": 0.0 if exact else known.error if known else None,
         "error_upper": 0.0 if exact else _finite(known.error_upper) if known else None,

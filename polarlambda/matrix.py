@@ -12,7 +12,7 @@ from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
 from polarlambda.settings import Settings
-from polarlambda.vectors import read_vector
+from polarlambda.vectors import read_vector, refer_to
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,6 +150,7 @@ class CodedMatrix:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        reference: str | Result | None = None,
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -166,6 +167,12 @@ class CodedMatrix:
             limit plus 30 s after the last invocation
         estimator : which estimate stands in for A x before it is exact: "best" (the least predicted
             error), "paper" (the unbiased one), "shrinkage" or "least-squares"
+        reference : the id or the Result of an exact product of this matrix by an x_ref of the same
+            shape, for iterations: the workers multiply by x - x_ref (in float64), and A x_ref is
+            added, so that an estimate's error scales with the step. All errors are still relative
+            to A x, by the norm of the estimate, and rows that "tasks=0.95" ends without hold those
+            of A x_ref. The value is float64. An exact one adds its own rounding to that of A x_ref
+            (`Result.rounding` bounds the sum)
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
@@ -198,5 +205,6 @@ class CodedMatrix:
             until=until,
             deadline=deadline,
             estimator=estimator,
+            reference=refer_to(reference),
             listeners=Listeners(on_arrival, on_event),
         )

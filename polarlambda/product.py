@@ -47,12 +47,15 @@ def run_here(
     until: str,
     deadline: float | None,
     estimator: str,
+    reference: str | None,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
+    from coordinator.reference import DTYPE
     from coordinator.run import start_run
 
-    invoker, billing = _worker(settings, manifest, x.shape, x.dtype)
+    sent = x.dtype if reference is None else DTYPE
+    invoker, billing = _worker(settings, manifest, x.shape, sent)
     outcome = start_run(
         bucket,
         manifest,
@@ -60,6 +63,7 @@ def run_here(
         until=until,
         deadline=deadline,
         estimator=estimator,
+        reference=reference,
         invoker=invoker,
         on_event=listeners.hear,
         billing=billing,
@@ -136,6 +140,7 @@ def _result(outcome: Outcome) -> Result:
         message=outcome.message,
         method=outcome.method,
         rounding=outcome.rounding,
+        reference=outcome.reference,
         verification=outcome.verification,
     )
 
