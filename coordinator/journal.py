@@ -54,13 +54,15 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Spent:
-    """What coordinators that have left the run used: requests, and seconds on Lambda."""
+    """What coordinators that have left the run used: requests, seconds on Lambda, and bytes that
+    left AWS."""
 
     puts: int = 0
     gets: int = 0
     lists: int = 0
     invokes: int = 0
     seconds: float = 0.0
+    received: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         mine, others = asdict(self), asdict(other)
@@ -76,6 +78,7 @@ class Spent:
             lists=fields.integer("lists"),
             invokes=fields.integer("invokes"),
             seconds=fields.number("seconds"),
+            received=fields.integer("received") if "received" in data else 0,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -110,20 +111,25 @@ class CodedMatrix:
         delays: str = "lambda-rare-tail",
         worker_memory_mb: int | None = None,
         on: On = "local",
+        concurrency: int | None = None,
+        prices: str | os.PathLike[str] | None = None,
+        region: str | None = None,
     ) -> RunPlan:
         """What a product with ``x``, or with one of ``x_columns`` columns, will need and cost.
 
-        Memory and time limit are those of the deployed worker when the settings name one. Writes
-        nothing, invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to change).
+        Memory and time limit are those of the deployed worker when the settings name one, prices
+        those of its region unless ``prices`` (a file, docs/cost.md) or ``region`` say otherwise;
+        ``concurrency`` is the account's, 1,000 if not given. Writes nothing, invokes nothing.
+        Raises `BadInput`, `PlanRefused` (it names the number to change).
         """
         from coordinator.planning import plan_multiply
-        from polarlambda.planning import delay_model
+        from polarlambda.planning import assumed, delay_model, price_list
 
         shape: tuple[int, ...] = (self.shape[1], x_columns)
         if x is not None:
             array = read_vector(x, self.manifest)
             shape, x_dtype = array.shape, array.dtype.str
-        limits = DEPLOYED
+        limits, chosen = DEPLOYED, prices is not None or region is not None
         if self._settings.worker:
             limits = worker_limits(function_client(), self._settings.worker)
         return plan_multiply(
@@ -133,8 +139,9 @@ class CodedMatrix:
             worker_memory_mb=worker_memory_mb or limits.memory_mb,
             worker_timeout=limits.timeout,
             on=on,
-            prices=limits.prices,
+            prices=price_list(prices, region, limits.architecture) if chosen else limits.prices,
             delays=delay_model(delays),
+            platform=assumed(concurrency),
         )
 
     def multiply(
