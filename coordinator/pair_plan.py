@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +20,14 @@ from coordinator.pair_time import PairWork, expected_pair_time
 from coordinator.planned_pairs import planned_task
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
-from coordinator.run_plan import MB_PER_GB, QUICK_ROUNDS, ROUNDS, STOP_CHECK_SECONDS
+from coordinator.run_plan import (
+    GB,
+    MB_PER_GB,
+    QUICK_ROUNDS,
+    ROUNDS,
+    STOP_CHECK_SECONDS,
+    run_notes,
+)
 from coordinator.storage import LIST_PAGE, Stored, stored
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
@@ -127,8 +133,10 @@ def plan_pair(
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
+    else:  # free for a coordinator on a machine in the region; the plan cannot know
+        usage += Usage(transfer_out_gb=pair.workers * work.answer_bytes / GB)
     kept = stored(pair.left), stored(pair.right)
-    storage = sum(one.storage_bytes for one in kept) / (1 << 30)
+    storage = sum(one.storage_bytes for one in kept) / GB
     return PairPlan(
         shape=pair.shape,
         inner=pair.inner,
@@ -154,7 +162,7 @@ def plan_pair(
         encode_cost=cost(kept[0].encode_usage + kept[1].encode_usage, prices),
         storage_month=cost(Usage(storage_gb_months=storage), prices),
         time=time,
-        notes=tuple(_notes(pair, time, delays, worker_timeout, platform)),
+        notes=tuple(run_notes(pair.workers, time, delays, worker_timeout, platform)),
     )
 
 
@@ -172,25 +180,3 @@ def _usage(
         invokes=workers,
         worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
     )
-
-
-def _notes(
-    pair: MatrixPair,
-    time: ExpectedTime,
-    delays: DelayModel,
-    timeout: float,
-    platform: Platform,
-) -> Iterator[str]:
-    yield replace(time, code="uncoded").verdict if time.load == 1 else time.verdict
-    if pair.workers > platform.concurrency:
-        yield (
-            f"grid {pair.grid[0]}x{pair.grid[1]} has {pair.workers:,} workers, more than an "
-            f"account's default concurrency of {platform.concurrency:,}: ask AWS for more, or some "
-            "workers start late."
-        )
-    late = delays.quantile(0.999) + time.task
-    if late > timeout:
-        yield (
-            f"One worker in 1,000 needs {late:.0f} s or more: with worker_timeout = {timeout:g} s "
-            "it counts as lost."
-        )

@@ -9,18 +9,9 @@ from numpy.typing import NDArray
 
 from blockstore.pair_tasks import PairTask
 from blockstore.pairs import MatrixPair
-from blockstore.subtasks import Subtasks
-from coordinator.expected_time import (
-    SEED,
-    ExpectedTime,
-    affordable,
-    answer_moments,
-    dispatch_times,
-    full_range,
-)
+from coordinator.expected_time import ExpectedTime, expected_time, full_range
 from coordinator.platform import Platform
-from coordinator.task_time import BlockWork, finish_seconds, task_time
-from coordinator.waiting import waiting_times
+from coordinator.task_time import BlockWork
 from polarcodes import make_code
 from polarcodes.delays import DelayModel
 from polarcodes.grid import GridCode
@@ -74,29 +65,16 @@ def expected_pair_time(
     The uncoded grid cuts A into N1 and B into N2 blocks, in the dtype of the matrices, and waits
     for everybody.
     """
-    workers = code.workers
-    plain = uncoded_pair_work(pair, work)
-    rounds = affordable(rounds, workers)
-    extra = delays.sample(np.random.default_rng(SEED), rounds, workers)
-    start = dispatch_times(workers, platform) + extra
-    shares = Subtasks.single(workers)
-    task = float(answer_moments(work, memory_mb, shares, platform)[-1])
-    plain_task = task_time(plain, memory_mb, workers, platform).seconds
-    coded = waiting_times(code, start + task, counts)
-    coded += finish_seconds(work, code.data_blocks, platform)
-    uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
-    return ExpectedTime(
-        code=code.name,
-        delays=delays.name,
-        rounds=rounds,
-        load=workers / code.data_blocks,
-        byte_load=work.block_bytes / plain.block_bytes,
-        task=task,
-        coded=float(coded.mean()),
-        coded_p95=float(np.quantile(coded, 0.95)),
-        uncoded_task=plain_task,
-        uncoded=float(uncoded.mean()),
-        uncoded_p95=float(np.quantile(uncoded, 0.95)),
+    return expected_time(
+        code,
+        work,
+        np.dtype(pair.left.source_dtype),
+        memory_mb,
+        delays,
+        platform,
+        rounds,
+        counts,
+        plain=uncoded_pair_work(pair, work),
     )
 
 
