@@ -269,6 +269,7 @@ def _coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
 def run_notes(
     workers: int, time: ExpectedTime, delays: DelayModel, timeout: float, platform: Platform
 ) -> Iterator[str]:
+    """What a person should know of a plan, in sentences: whether coding pays, and what is tight."""
     yield time.verdict
     if workers > platform.concurrency:
         waves = -(-workers // platform.concurrency)

@@ -16,7 +16,6 @@ __all__ = ["GROWTH", "sturdy_code", "survived_by_any"]
 GROWTH = 40.0
 """Largest growth of rounding errors, product over answers, of a set that counts as survived."""
 
-_SEEDS = 64
 _SETS = 1 << 14  # looked at together
 _MOST_SETS = 1 << 20
 _SINGULAR = 1e-12
@@ -40,13 +39,17 @@ def survived_by_any(code: ErasureCode, most: int, growth: float = GROWTH) -> int
 
 
 def sturdy_code(
-    make: Callable[[int], ErasureCode], seed: int, erased: int, growth: float = GROWTH
+    make: Callable[[int], ErasureCode],
+    seed: int,
+    erased: int,
+    growth: float = GROWTH,
+    seeds: int = 64,
 ) -> ErasureCode | None:
     """Return the code of the first of 64 seeds, from ``seed`` on, that survives any ``erased``.
 
     None if there is none. A random code fails for some set of few answers now and then.
     """
-    for number in range(seed, seed + _SEEDS):
+    for number in range(seed, seed + seeds):
         code = make(number)
         if survived_by_any(code, erased, growth) >= erased:
             return code

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polarlambda.encoding import encode
     from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
+    from polarlambda.matmul import matmul
     from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
     from polarlambda.matrix import CodedMatrix
     from polarlambda.planning import plan_matrix
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "encoding": ("encode",),
     "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
+    "matmul": ("matmul",),
     "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
     "matrix": ("CodedMatrix",),
     "planning": ("plan_matrix",),
@@ -61,6 +63,7 @@ __all__ = [
     "encode",
     "list_matrices",
     "list_runs",
+    "matmul",
     "plan_matrix",
     "resume_run",
     "show_matrix",

@@ -62,7 +62,7 @@ def run_deployed(
         "reference": reference,
         "run": run,
     }
-    return _await_deployed(bucket, client, function, run, event, listeners)
+    return await_deployed(bucket, client, function, run, event, listeners)
 
 
 def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
@@ -73,10 +73,10 @@ def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Lis
     RunStore(bucket, run).load_spec()
     client = function_client()
     event = {"version": 1, "resume": run}
-    return _await_deployed(bucket, client, function, run, event, listeners)
+    return await_deployed(bucket, client, function, run, event, listeners)
 
 
-def _await_deployed(
+def await_deployed(
     bucket: Bucket,
     client: Any,
     function: str,
@@ -84,6 +84,7 @@ def _await_deployed(
     event: dict[str, Any],
     listeners: Listeners,
 ) -> Result:
+    """Wait for the function's answer; Ctrl-C cancels the run and returns its estimate."""
     from blockstore.arrays import get_array
 
     try:
@@ -96,7 +97,7 @@ def _await_deployed(
             cancel_deployed(bucket, run)
             raise
     except BadInput:
-        if "matrix" in event:  # a run that never began leaves nothing behind
+        if "x" in event:  # a run that never began leaves nothing behind
             bucket.delete([event["x"]])
         raise
     if watcher.failure is not None:

@@ -39,6 +39,12 @@ on_option = click.option(
     show_default=True,
     help="Where the coordinator runs: in this process, or as the deployed function.",
 )
+grid_option = click.option(
+    "--grid", metavar="N1xN2", help="Workers of a matrix product, such as 16x16; or chosen."
+)
+data_grid_option = click.option(
+    "--data-blocks", metavar="S1xS2", help="Blocks that A's rows and B's columns are cut into."
+)
 workers_option = click.option(
     "--workers", type=int, metavar="N", help="Coded blocks, of a number that the code can have."
 )
