@@ -53,7 +53,7 @@ class RunContext:
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
         estimator = ESTIMATORS[self.journal.spec.estimator]
-        self.judge = Judge(self.code, self.answers, estimator)
+        self.judge = Judge(self.code, self.answers, estimator, self.metric)
         self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
 
     @property
@@ -62,6 +62,11 @@ class RunContext:
         if self.decoding is not None:
             return self.decoding.method
         return self.estimate.method if self.estimate is not None else ""
+
+    @property
+    def metric(self) -> str:
+        """What errors of estimates are errors of."""
+        return self.journal.spec.metric
 
     @property
     def elapsed(self) -> float:
@@ -83,7 +88,7 @@ class RunContext:
         arrivals = fields.setdefault("arrivals", len(self.answers))
         fields.setdefault("error", self.judge.predicted_error(arrivals))
         shares = self.manifest.shares
-        fields |= {"workers": shares.workers, "subtasks": shares.per_worker}
+        fields |= {"workers": shares.workers, "subtasks": shares.per_worker, "metric": self.metric}
         told = event(t=self.elapsed, run=self.store.run, **fields)
         try:
             self.on_event(told)
@@ -108,6 +113,7 @@ class RunContext:
                 exact=exact,
                 verified=exact and self.decoding is not None and self.decoding.verified,
                 method=self.method,
+                metric=self.metric,
                 rounding=self.decoding.error if exact and self.decoding is not None else None,
                 seconds=self.elapsed,
                 attempt=max(1, attempt),

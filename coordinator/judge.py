@@ -39,11 +39,13 @@ class Judge:
     of the code, and their answers kept.
     """
 
-    def __init__(self, code: ErasureCode, answers: Answers, estimator: str = "best") -> None:
+    def __init__(
+        self, code: ErasureCode, answers: Answers, estimator: str = "best", metric: str = "vector"
+    ) -> None:
         self._code = code
         self._rules = {"answer_error": answer_error(answers), "tolerance": tolerance(answers)}
         self._arrivals = code.arrivals(**self._rules)
-        self._estimator = estimator
+        self._estimator, self._metric = estimator, metric
         self._known: dict[frozenset[int], bool] = {}
         self._errors: dict[int, float] = {}
 
@@ -80,12 +82,12 @@ class Judge:
     def predicted_error(self, m: int) -> float:
         """Relative rms error of the estimate that m answers can be expected to give."""
         if m not in self._errors:
-            self._errors[m] = expected_error(self._code, m, self._estimator)
+            self._errors[m] = expected_error(self._code, m, self._estimator, metric=self._metric)
         return self._errors[m]
 
     def estimate_error(self, S: Iterable[int]) -> float:
         """Predicted relative rms error of the estimate from exactly these answers."""
-        return choose_estimator(self._code, S, self._estimator)[1]
+        return choose_estimator(self._code, S, self._estimator, metric=self._metric)[1]
 
     @cached_property
     def _all_decode(self) -> bool:

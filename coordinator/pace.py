@@ -7,6 +7,7 @@ answer it begins at 50 ms, far from it at 200 ms.
 
 from __future__ import annotations
 
+from coordinator.relaunch import next_relaunch
 from coordinator.state import State, deadline
 
 __all__ = ["FASTEST", "SLOWEST", "next_wakeup", "pause"]
@@ -34,8 +35,8 @@ def pause(state: State, at: float, listing_seconds: float = 0.0) -> float:
 
 
 def next_wakeup(state: State) -> float | None:
-    """The next time at which a deadline, `seconds=T` or a worker's time-out falls due."""
-    moments = [deadline(state)]
+    """When a deadline, `seconds=T`, a worker's time-out or its relaunch falls due next."""
+    moments = [deadline(state), next_relaunch(state)]
     if state.rules.until.kind == "seconds" and state.rules.until.bound is not None:
         moments.append(state.opened + state.rules.until.bound)
     moments += [

@@ -43,8 +43,8 @@ class Performer:
         """Carry out an order; returns the signals that follow from it."""
         context = self._context
         match action:
-            case Invoke(workers=workers, attempt=attempt):
-                self._dispatcher.send(workers, attempt)
+            case Invoke(workers=workers, attempt=attempt, relaunch=relaunch):
+                self._dispatcher.send(workers, attempt, relaunch)
             case Publish():
                 return [self._publish(state, "running")]
             case PutStop(attempt=attempt):
@@ -68,7 +68,11 @@ class Performer:
         context = self._context
         began = context.clock.now()
         known = estimate(
-            context.code, context.answers, state.arrived, context.journal.spec.estimator
+            context.code,
+            context.answers,
+            state.arrived,
+            context.journal.spec.estimator,
+            context.metric,
         )
         if state.rules.until.kind == "tasks":
             known = context.recovered.estimate(known, context.answers, state.arrived)

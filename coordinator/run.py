@@ -32,6 +32,7 @@ from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.performer import Performer
 from coordinator.ports import Clock, Invoker, SystemClock
+from coordinator.relaunch import Relaunch, parse_relaunch
 from coordinator.report import Billing, build_report, error_curve, own_requests, run_cost
 from coordinator.report_html import report_page
 from coordinator.restore import restore_tasks, stop_markers
@@ -54,6 +55,8 @@ def start_run(
     until: str | Until = "exact",
     deadline: float | None = None,
     estimator: str = "best",
+    metric: str = "vector",
+    relaunch: str | float | Relaunch | None = None,
     on_event: Callable[[Event], None] | None = None,
     run: str | None = None,
     clock: Clock | None = None,
@@ -68,7 +71,9 @@ def start_run(
     x : (d,) or (d, k), real and finite
     until : "exact", "error=0.1", "seconds=5" or "tasks=0.95"
     deadline : seconds from now; by default the worker's time-out and 30 s after the last invocation
-    estimator : which estimate is published and returned (`coordinator.estimate.check_estimator`)
+    estimator, metric : which estimate is published and returned, and what its errors are errors of
+        (`coordinator.estimate.check_estimator`)
+    relaunch : "share=0.9", "times=3" or both: when slow workers are invoked once more
     run : id to use (`blockstore.keys.new_run_id`); drawn if None
     billing : memory, time-out and prices of the worker function, and the planned figures
     time_left : seconds until the platform ends this process: near it the run is handed over
@@ -77,7 +82,8 @@ def start_run(
 
     Raises
     ------
-    InputRefused, UntilRefused, NameRefused, InvokeError : before anything is written or invoked
+    InputRefused, UntilRefused, RelaunchRefused, NameRefused, InvokeError : before anything is
+        written or invoked
     StoreError : the coordinator's own access to the store fails; the run can be resumed
     Anything that on_event raises, after the run was ended as by Ctrl-C: it can be resumed
     """
@@ -87,7 +93,8 @@ def start_run(
     clock = clock or SystemClock()
     now = clock.now()
     run = keys.validate_run(run) if run else keys.new_run_id(int(now * 1000), os.urandom(10))
-    check_estimator(code_from_manifest(manifest.code), estimator)  # and the code can be made
+    policy = parse_relaunch(relaunch)
+    check_estimator(code_from_manifest(manifest.code), estimator, metric)  # the code can be made
     invoker.check()
     spec = RunSpec(
         run=run,
@@ -103,6 +110,8 @@ def start_run(
         until=str(asked),
         deadline=limit,
         estimator=estimator,
+        metric=metric,
+        relaunch=None if policy is None else str(policy),
     )
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
@@ -197,7 +206,12 @@ def _carry(
     stops = stop_markers(store) if journal.dispatches else frozenset()
     state = initial_state(
         context.judge,
-        rules := Rules(parse_until(spec.until), billing.worker_timeout, spec.deadline),
+        rules := Rules(
+            parse_until(spec.until),
+            billing.worker_timeout,
+            spec.deadline,
+            relaunch=parse_relaunch(spec.relaunch),
+        ),
         _opening(journal, rules, clock.now()),
         tasks=restore_tasks(journal, stops),
         attempt=max([0, *stops, *(d.attempt for d in journal.dispatches)]),
@@ -269,6 +283,8 @@ def _conclude(
         cost=bill.to_json(),
         message=finish.message,
         method=context.method,
+        metric=context.metric,
+        absolute=known.absolute if known and not exact else None,
         rounding=decoding.error if exact and decoding else None,
         result_key=context.result_key if exact else estimate_key,
         worker_errors=tuple(context.errors),

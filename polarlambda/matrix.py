@@ -11,7 +11,7 @@ from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
 from polarlambda.settings import Settings
-from polarlambda.vectors import read_vector
+from polarlambda.vectors import read_metric, read_vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from polarlambda.vectors import Vector
 
     On = Literal["local", "lambda"]
+    Metric = Literal["vector", "inner"] | Vector
 
 
 class CodedMatrix:
@@ -143,6 +144,8 @@ class CodedMatrix:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        metric: Metric = "vector",
+        relaunch: str | float | None = None,
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -158,7 +161,13 @@ class CodedMatrix:
         deadline : seconds after which the best estimate is returned; default: the worker's time
             limit plus 30 s after the last invocation
         estimator : which estimate stands in for A x before it is exact: "best" (the least predicted
-            error), "paper" (the unbiased one), "shrinkage" or "least-squares"
+            error), "paper" (the unbiased one), "shrinkage", "least-squares" or "hybrid"
+        metric : what its errors are errors of, and "best" makes least: "vector", A x relative to
+            its norm; or vectors C, (n,) or (n, p), an array or the path of an .npy file: inner
+            products C^T A x, relative to ||C|| ||A x||. The result then has them (`products`)
+        relaunch : invoke slow workers once more: "share=0.9" (this share of the answers is here),
+            "times=3" (invoked longer ago than 3 times the median answer time) or both with a
+            comma. The first answer wins. For any code, "uncoded" above all
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
@@ -167,23 +176,28 @@ class CodedMatrix:
         Returns a `Result`; its value is (n,) for x of shape (d,), else (n, k).
 
         Raises, before anything is written or invoked: `BadInput`, `InputRefused`, `UntilRefused`,
-        `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C ends the run:
-        workers that have not begun do not begin, `resume_run` can go on with it. With on="local"
-        its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
-        run the same way, and is raised.
+        `RelaunchRefused`, `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C
+        ends the run: workers that have not begun do not begin, `resume_run` can go on with it. With
+        on="local" its estimate is returned, in state "stopped". What on_arrival or on_event raises
+        ends the run the same way, and is raised.
         """
-        from coordinator.estimate import check_estimator
+        from coordinator.estimate import METRICS, check_estimator
         from coordinator.inputs import check_deadline
+        from coordinator.relaunch import parse_relaunch
         from coordinator.until import parse_until
 
         array = read_vector(x, self.manifest)
         parse_until(until)
         check_deadline(deadline)
-        check_estimator(self.code, estimator)
+        policy = parse_relaunch(relaunch)
+        vectors, kind = None, metric
+        if not (isinstance(metric, str) and metric in METRICS):
+            vectors, kind = read_metric(metric, self.manifest), "inner"
+        check_estimator(self.code, estimator, kind)
         if on not in ("local", "lambda"):
             raise BadInput(f'on must be "local" or "lambda", got {on!r}')
         run = run_here if on == "local" else run_deployed
-        return run(
+        result = run(
             self.manifest,
             self._bucket,
             self._settings,
@@ -191,5 +205,8 @@ class CodedMatrix:
             until=until,
             deadline=deadline,
             estimator=estimator,
+            metric=kind,
+            relaunch=None if policy is None else str(policy),
             listeners=Listeners(on_arrival, on_event),
         )
+        return result if vectors is None else result.against(vectors)

@@ -47,6 +47,8 @@ def run_here(
     until: str,
     deadline: float | None,
     estimator: str,
+    metric: str,
+    relaunch: str | None,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
@@ -60,6 +62,8 @@ def run_here(
         until=until,
         deadline=deadline,
         estimator=estimator,
+        metric=metric,
+        relaunch=relaunch,
         invoker=invoker,
         on_event=listeners.hear,
         billing=billing,
@@ -135,6 +139,8 @@ def _result(outcome: Outcome) -> Result:
         bill=outcome.cost,
         message=outcome.message,
         method=outcome.method,
+        metric=outcome.metric,
+        absolute=outcome.absolute,
         rounding=outcome.rounding,
         verification=outcome.verification,
     )
@@ -164,6 +170,7 @@ def _arrival(event: Event) -> Arrival | None:
         workers=event.workers,
         subtasks=event.subtasks,
         error=finite(event.error),
+        metric=event.metric,
         error_upper=upper,
         state=state,
         estimate=estimate,

@@ -34,6 +34,8 @@ def run_deployed(
     until: str,
     deadline: float | None,
     estimator: str,
+    metric: str,
+    relaunch: str | None,
     listeners: Listeners,
 ) -> Result:
     """Upload x and have the deployed coordinator run the product; read the value by its key."""
@@ -52,6 +54,8 @@ def run_deployed(
         "until": until,
         "deadline": deadline,
         "estimator": estimator,
+        "metric": metric,
+        "relaunch": relaunch,
         "run": run,
     }
     return _await_deployed(bucket, client, function, run, event, listeners)
@@ -112,6 +116,8 @@ def _await_deployed(
         bill=answer["cost"],
         message=answer["message"],
         method=answer["method"],
+        metric=answer["metric"],
+        absolute=answer["error_absolute"],
         rounding=answer["rounding"],
         verification=answer["verification"],
     )
@@ -144,4 +150,5 @@ def _interrupted(bucket: Bucket, run: str) -> Result:
         bill=None,
         message=status.message,
         method=status.method,
+        metric=status.metric,
     )

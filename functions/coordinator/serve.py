@@ -23,6 +23,7 @@ from coordinator.invoker import FunctionMissing
 from coordinator.planning import QUICK_ROUNDS, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
+from coordinator.relaunch import RelaunchRefused
 from coordinator.report import Billing
 from coordinator.run import cancel_run, resume_run, start_run
 from coordinator.until import UntilRefused
@@ -34,6 +35,7 @@ REFUSALS = (
     RequestRefused,
     InputRefused,
     UntilRefused,
+    RelaunchRefused,
     PlanRefused,
     NameRefused,
     ArrayRefused,
@@ -75,6 +77,8 @@ def serve(
         until=request.until,
         deadline=request.deadline,
         estimator=request.estimator,
+        metric=request.metric,
+        relaunch=request.relaunch,
         run=request.run,
         billing=_plan(manifest, x.shape, x.dtype.str, billing),
         time_left=time_left,
