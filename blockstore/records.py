@@ -39,6 +39,8 @@ class RunSpec:
     once that is decided (it depends on them alone). A place is the worker's number where each
     worker has one task. estimator : which estimate is published before that; metric : what its
     error is that of; relaunch : when slow workers are invoked once more, None for never.
+    reference : the exact run whose product is added to that of the difference, which is what
+    x_shape, x_dtype and x_digest are about; None if x.npy is the x that was asked for.
     """
 
     run: str
@@ -58,6 +60,7 @@ class RunSpec:
     estimator: str = "best"
     metric: str = "vector"
     relaunch: str | None = None
+    reference: str | None = None
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -97,6 +100,7 @@ class RunSpec:
             estimator=fields.text("estimator"),
             metric=fields.text("metric"),
             relaunch=fields.text_or_none("relaunch"),
+            reference=fields.text_or_none("reference"),
         )
 
 

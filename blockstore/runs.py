@@ -68,6 +68,14 @@ class RunStore:
         """Read it back; raises `CorruptObject` if shape or dtype differ."""
         return arrays.get_array(self.bucket, keys.x_key(self.run), shape=shape, dtype=dtype)
 
+    def save_asked(self, x: NDArray[Any]) -> None:
+        """Write the x that was asked for, where x.npy is a difference."""
+        arrays.put_array(self.bucket, keys.asked_key(self.run), x)
+
+    def load_asked(self, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
+        """Read it back; raises `CorruptObject` if the shape differs."""
+        return arrays.get_array(self.bucket, keys.asked_key(self.run), shape=shape)
+
     def put_result(self, worker: int, answer: NDArray[Any], metadata: Mapping[str, str]) -> bool:
         """Write a worker's answer unless there is one: the first valid answer wins."""
         return arrays.put_array(

@@ -41,6 +41,7 @@ def load_finished(store: RunStore) -> Outcome | None:
             method=status.method,
             metric=status.metric,
             rounding=status.rounding,
+            reference=report.get("reference"),
             result_key=keys.final_result_key(store.run),
             worker_errors=tuple(map(ErrorRecord.from_json, report.get("failures") or ())),
         )

@@ -67,9 +67,13 @@ def with_tasks(state: State, changed: dict[int, Task]) -> State:
 
 
 def _seconds(state: State, worker: int, arrived: Arrived) -> float | None:
-    """What the worker's answers took: as it says, or since it was first invoked."""
+    """What the worker's answers took: as it says, or since they were first asked for.
+
+    Not since the platform accepted the invocation: that is heard of late, with the answers of short
+    tasks.
+    """
     if arrived.seconds is not None:
         said = dict(zip(arrived.workers, arrived.seconds, strict=True))
         return sum(said.get(place, 0.0) for place in state.places((worker,)))
     first = state.tasks[worker].earlier or state.tasks[worker]
-    return None if first.invoked is None else arrived.at - first.invoked
+    return None if first.ordered is None else arrived.at - first.ordered

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from coordinator.answers import Answers
+from coordinator.estimate import Estimates
+from coordinator.form import AnswerForm
 from polarcodes import ErasureCode
 from polarcodes.estimators import choose_estimator, expected_error
 
@@ -16,18 +17,18 @@ SINGLE, DOUBLE = 1e-4, 1e-9  # of the decoded product, by the precision of the a
 _KEPT = 256
 
 
-def answer_error(answers: Answers) -> float:
+def answer_error(form: AnswerForm) -> float:
     """rms relative error of an answer by rounding: of its block when encoded, or of itself."""
-    return ROUNDINGS * answers.epsilon
+    return ROUNDINGS * form.epsilon
 
 
-def tolerance(answers: Answers) -> float:
+def tolerance(form: AnswerForm) -> float:
     """The largest predicted relative error, by rounding, of a product that is called exact.
 
     A set of answers that would spread the rounding further waits for one more answer: one run in
     a hundred with float32 blocks at exactly s answers, none with float64.
     """
-    return SINGLE if answers.epsilon > DOUBLE else DOUBLE
+    return SINGLE if form.epsilon > DOUBLE else DOUBLE
 
 
 class Judge:
@@ -37,13 +38,23 @@ class Judge:
     answers decode whenever the code itself says so: nothing better can come. Arrivals are `add`ed
     as they come, which makes the question about the set of all of them cheap; other sets are asked
     of the code, and their answers kept.
+
+    With `changes` the answers are those to A (x - x_ref), and all errors relative to A x: they
+    depend on the answers themselves, so that it costs an estimate to know them.
     """
 
     def __init__(
-        self, code: ErasureCode, answers: Answers, estimator: str = "best", metric: str = "vector"
+        self,
+        code: ErasureCode,
+        form: AnswerForm,
+        estimator: str = "best",
+        changes: Estimates | None = None,
+        *,
+        metric: str = "vector",
     ) -> None:
         self._code = code
-        self._rules = {"answer_error": answer_error(answers), "tolerance": tolerance(answers)}
+        self._changes = changes
+        self._rules = {"answer_error": answer_error(form), "tolerance": tolerance(form)}
         self._arrivals = code.arrivals(**self._rules)
         self._estimator, self._metric = estimator, metric
         self._known: dict[frozenset[int], bool] = {}
@@ -83,11 +94,15 @@ class Judge:
         """Relative rms error of the estimate that m answers can be expected to give."""
         if m not in self._errors:
             self._errors[m] = expected_error(self._code, m, self._estimator, metric=self._metric)
-        return self._errors[m]
+        share = self._changes.share if self._changes is not None and m else 1.0
+        return self._errors[m] * share
 
     def estimate_error(self, S: Iterable[int]) -> float:
         """Predicted relative rms error of the estimate from exactly these answers."""
-        return choose_estimator(self._code, S, self._estimator, metric=self._metric)[1]
+        places = sorted(set(S))
+        if self._changes is not None and places:
+            return self._changes.of(places).error
+        return choose_estimator(self._code, places, self._estimator, metric=self._metric)[1]
 
     @cached_property
     def _all_decode(self) -> bool:

@@ -105,7 +105,7 @@ def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
     idle = [w for w, task in enumerate(state.tasks) if task.status == "idle"]
     if not idle or state.code.decodable(state.arrived):
         return _advance(state, at)
-    state, first = _invoke(state, idle)
+    state, first = _invoke(state, at, idle)
     state, then = _advance(state, at)
     return state, (*first, *then)
 
@@ -133,7 +133,7 @@ def _advance(state: State, at: float, *, looked: bool = False) -> tuple[State, t
             return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
         state = bury_silent(state, at)
         if slow := slow_workers(state, at):
-            state, again = _invoke(state, slow, relaunch=True)
+            state, again = _invoke(state, at, slow, relaunch=True)
             state, then = _react_to_losses(state, at)
             return state, (*again, *then)
     return _react_to_losses(state, at)
@@ -153,7 +153,7 @@ def _react_to_losses(state: State, at: float) -> tuple[State, tuple[Action, ...]
             again = [w for w in lost if _may_retry(state, state.tasks[w])]
             in_time = state.code.decodable(state.with_arrived((*running, *again)))
             if again and in_time:
-                state, actions = _invoke(state, again)
+                state, actions = _invoke(state, at, again)
                 return state, actions
             if fatal and not in_time:
                 return _finish(state, "failed", False, _blame(state))
@@ -169,7 +169,7 @@ def _may_retry(state: State, task: Task) -> bool:
 
 
 def _invoke(
-    state: State, workers: Sequence[int], *, relaunch: bool = False
+    state: State, at: float, workers: Sequence[int], *, relaunch: bool = False
 ) -> tuple[State, tuple[Action, ...]]:
     attempt = state.attempt + 1
     changed = {}
@@ -178,6 +178,7 @@ def _invoke(
         changed[w] = Task(
             "pending",
             attempt,
+            ordered=at,
             tries=last.tries if relaunch else last.tries + 1,
             relaunched=relaunch or last.relaunched,
             earlier=last if relaunch and last.open else None,

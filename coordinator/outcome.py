@@ -29,6 +29,7 @@ class Outcome:
         vectors of norm 1; None without an estimate
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
+    reference : the exact run whose product was added to that of a difference, None without one
     cost : dollars, as `coordinator.cost.Cost.to_json`
     arrivals : verified answers, of `workers` times `subtasks`
     missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
@@ -57,6 +58,7 @@ class Outcome:
     metric: str = "vector"
     absolute: float | None = None
     rounding: float | None = None
+    reference: str | None = None
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
@@ -77,6 +79,7 @@ class Outcome:
             "rounding": self.rounding,
             "error": _finite(self.error),
             "error_upper": _finite(self.error_upper),
+            "reference": self.reference,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "subtasks": self.subtasks,

@@ -29,7 +29,7 @@ class Relaunch:
     """When a worker whose answers are missing is invoked once more; at most once by this policy.
 
     share: this share of all answers has come, in (0, 1].
-    times: the worker was invoked longer ago than this many times the median answer time of all N
+    times: the worker was asked longer ago than this many times the median answer time of all N
         workers, which is known as soon as half of them have answered; at least 1.
     Where both are given, both must hold.
     """
@@ -101,8 +101,8 @@ def _moments(state: State) -> Iterator[tuple[int, float]]:
         allowed = policy.times * median
     for worker, task in enumerate(state.tasks):
         missing = task.status in ("running", "failed", "dead") and not task.fatal
-        if missing and not task.relaunched and task.invoked is not None:
-            yield worker, task.invoked + allowed
+        if missing and not task.relaunched and task.ordered is not None:
+            yield worker, task.ordered + allowed
 
 
 def _median_seconds(tasks: tuple[Task, ...]) -> float | None:

@@ -123,6 +123,7 @@ def build_report(
         "metric": spec.metric,
         "relaunch": spec.relaunch,
         "relaunched": sum(len(d.workers) for d in context.journal.dispatches if d.relaunch),
+        "reference": spec.reference,
         "rounding": context.decoding.error if exact and context.decoding is not None else None,
         "error": 0.0 if exact else known.error if known else None,
         "error_upper": 0.0 if exact else _finite(known.error_upper) if known else None,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from blockstore import keys
 from blockstore.runs import RunStore
 from coordinator.journal import Journal
-from coordinator.state import Task
+from coordinator.state import Rules, Task
 
-__all__ = ["restore_tasks", "stop_markers"]
+__all__ = ["opening", "restore_tasks", "stop_markers"]
 
 
 def stop_markers(store: RunStore) -> frozenset[int]:
@@ -36,10 +36,19 @@ def restore_tasks(journal: Journal, stops: frozenset[int]) -> list[Task]:
             if dispatch.attempt in stops:
                 task = Task("dead", dispatch.attempt, failure="the run was stopped")
             elif dispatch.complete:
-                task = Task("running", dispatch.attempt, invoked=dispatch.at)
+                task = Task("running", dispatch.attempt, ordered=dispatch.at, invoked=dispatch.at)
             elif earlier is not None:
                 continue  # perhaps never invoked again: the policy decides anew
             else:
                 task = Task("idle", dispatch.attempt)
             tasks[worker] = replace(task, relaunched=relaunched, earlier=earlier)
     return tasks
+
+
+def opening(journal: Journal, rules: Rules, now: float) -> float:
+    """When the time allowed begins: with the run, or now if that time is already over."""
+    limits = [rules.deadline, rules.until.bound if rules.until.kind == "seconds" else None]
+    allowed = min((limit for limit in limits if limit is not None), default=None)
+    if not journal.dispatches:
+        return now
+    return now if allowed is None or now >= journal.began + allowed else journal.began

@@ -60,15 +60,16 @@ class Rules:
 class Task:
     """The newest attempt at one worker's blocks.
 
-    idle: never invoked; pending: handed to the invoker; running: accepted by the platform at
-    `invoked`; answered: all its verified answers are here; failed: reported; dead: silent past its
-    time-out. `tries` counts attempts made by this coordinator because others were lost.
+    idle: never invoked; pending: handed to the invoker when `ordered`; running: accepted by the
+    platform at `invoked`; answered: all its verified answers are here; failed: reported; dead:
+    silent past its time-out. `tries` counts attempts made by this coordinator because others were lost.
     `relaunched`: the policy has invoked it once more; `earlier` is the slow attempt, while it may
-    still answer. `seconds`: from the invocation to the last answer.
+    still answer. `seconds`: from the order to the last answer.
     """
 
     status: Literal["idle", "pending", "running", "answered", "failed", "dead"] = "idle"
     attempt: int = 0
+    ordered: float | None = None
     invoked: float | None = None
     tries: int = 0
     fatal: bool = False

@@ -11,7 +11,7 @@ from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
 from polarlambda.settings import Settings
-from polarlambda.vectors import read_metric, read_vector
+from polarlambda.vectors import read_metric, read_vector, refer_to
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,6 +146,7 @@ class CodedMatrix:
         estimator: str = "best",
         metric: Metric = "vector",
         relaunch: str | float | None = None,
+        reference: str | Result | None = None,
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -166,8 +167,14 @@ class CodedMatrix:
             its norm; or vectors C, (n,) or (n, p), an array or the path of an .npy file: inner
             products C^T A x, relative to ||C|| ||A x||. The result then has them (`products`)
         relaunch : invoke slow workers once more: "share=0.9" (this share of the answers is here),
-            "times=3" (invoked longer ago than 3 times the median answer time) or both with a
-            comma. The first answer wins. For any code, "uncoded" above all
+            "times=3" (asked longer ago than 3 times the median answer time) or both with a comma.
+            The first answer wins. For any code, "uncoded" above all
+        reference : the id or the Result of an exact product of this matrix by an x_ref of the same
+            shape, for iterations: the workers multiply by x - x_ref (in float64), and A x_ref is
+            added, so that an estimate's error scales with the step. All errors are still relative
+            to A x, by the norm of the estimate, and rows that "tasks=0.95" ends without hold those
+            of A x_ref. The value is float64. An exact one adds its own rounding to that of A x_ref
+            (`Result.rounding` bounds the sum)
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
@@ -207,6 +214,7 @@ class CodedMatrix:
             estimator=estimator,
             metric=kind,
             relaunch=None if policy is None else str(policy),
+            reference=refer_to(reference),
             listeners=Listeners(on_arrival, on_event),
         )
         return result if vectors is None else result.against(vectors)

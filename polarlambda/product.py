@@ -49,12 +49,15 @@ def run_here(
     estimator: str,
     metric: str,
     relaunch: str | None,
+    reference: str | None,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
+    from coordinator.reference import DTYPE
     from coordinator.run import start_run
 
-    invoker, billing = _worker(settings, manifest, x.shape, x.dtype)
+    sent = x.dtype if reference is None else DTYPE
+    invoker, billing = _worker(settings, manifest, x.shape, sent)
     outcome = start_run(
         bucket,
         manifest,
@@ -64,6 +67,7 @@ def run_here(
         estimator=estimator,
         metric=metric,
         relaunch=relaunch,
+        reference=reference,
         invoker=invoker,
         on_event=listeners.hear,
         billing=billing,
@@ -142,6 +146,7 @@ def _result(outcome: Outcome) -> Result:
         metric=outcome.metric,
         absolute=outcome.absolute,
         rounding=outcome.rounding,
+        reference=outcome.reference,
         verification=outcome.verification,
     )
 

@@ -60,7 +60,8 @@ class Result:
     same of ||value - A x||, or of inner products with vectors of norm 1.
     verified : the left-over equations of the code agree, `verification` in words. method : the
     decoder, or the estimator; rounding : predicted relative rms error of an exact value, whose
-    ``error`` is 0. met : what was asked (``until``) is met.
+    ``error`` is 0. reference : the exact run whose product was added to that of the difference of
+    the two x, None without one. met : what was asked (``until``) is met.
     arrivals : answers in, of ``workers`` times ``subtasks``. missing_rows : (first, last) of the
     ranges of rows that a run until "tasks=X" ended without, ``last`` not included: zero in value.
     seconds : since the run began; cost : dollars in all; bill : the lines of the cost, as
@@ -87,6 +88,7 @@ class Result:
     products: np.ndarray[Any, Any] | None = field(default=None, repr=False)
     products_error: float | None = None
     rounding: float | None = None
+    reference: str | None = None
     verification: str = ""
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
@@ -116,6 +118,7 @@ class Result:
             "products": None if self.products is None else self.products.tolist(),
             "products_error": self.products_error,
             "rounding": self.rounding,
+            "reference": self.reference,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "subtasks": self.subtasks,

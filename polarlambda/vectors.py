@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from blockstore.manifest import Manifest
+    from polarlambda.result import Result
 
     Vector: TypeAlias = np.ndarray[Any, Any] | Sequence[Any] | str | os.PathLike[str]
 
@@ -41,6 +42,29 @@ def _read(name: str, values: Vector) -> np.ndarray[Any, Any]:
     if isinstance(values, str | os.PathLike):
         return _load(name, values)
     return _convert(name, values)
+
+
+def refer_to(reference: str | Result | None) -> str | None:
+    """The run id of a product to take differences to, which must be exact.
+
+    Whether there is such a run, on the same matrix and for an x of the same shape, is asked of the
+    bucket later. Raises `BadInput`, `NameRefused`.
+    """
+    from blockstore.keys import validate_run
+    from polarlambda.result import Result
+
+    if reference is None:
+        return None
+    if isinstance(reference, Result):
+        if not reference.exact:
+            raise BadInput(
+                f"reference is the {reference.state} product of run {reference.run}, not an exact "
+                "one: errors of estimates would add up. Refer to an exact product"
+            )
+        return reference.run
+    if not isinstance(reference, str):
+        raise BadInput(f"reference must be a run id or a Result, got {type(reference).__name__}")
+    return validate_run(reference)
 
 
 def _load(name: str, path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:

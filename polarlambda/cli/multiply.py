@@ -53,6 +53,11 @@ SHOWN = 8  # inner products in a line
     help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
     "answer time), or both with a comma.",
 )
+@click.option(
+    "--reference",
+    metavar="RUN",
+    help="An exact run on NAME: multiply by the difference to its x, and add its product.",
+)
 @on_option
 @json_option
 @stack_option
@@ -65,6 +70,7 @@ def multiply(
     estimator: str,
     against: Path | None,
     relaunch: str | None,
+    reference: str | None,
     on: Literal["local", "lambda"],
     as_json: bool,
     stack: str | None,
@@ -85,6 +91,7 @@ def multiply(
             estimator=estimator,
             metric="vector" if against is None else against,
             relaunch=relaunch,
+            reference=reference,
             on=on,
             on_arrival=show.arrival,
             on_event=show.event,
