@@ -110,7 +110,7 @@ class Manifest:
         """(n, d) of the matrix."""
         return self.rows, self.columns
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """ "sha256:..." of the manifest: two equal ones describe the same coded bytes."""
         return "sha256:" + hashlib.sha256(self.to_json()).hexdigest()

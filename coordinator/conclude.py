@@ -52,6 +52,7 @@ def conclude(
         missing_rows=() if exact else context.missing_rows,
         seconds=context.elapsed,
         phases=dict(context.phases),
+        usage=usage,
         cost=bill.to_json(),
         message=finish.message,
         method=context.method,

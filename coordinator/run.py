@@ -28,6 +28,7 @@ from coordinator.journal import Journal, load_journal, timestamp
 from coordinator.loop import RunLoop
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
+from coordinator.pace import FASTEST
 from coordinator.performer import Performer
 from coordinator.ports import Clock, Invoker, SystemClock
 from coordinator.reference import load_reference
@@ -61,6 +62,7 @@ def start_run(
     billing: Billing | None = None,
     time_left: Callable[[], float] | None = None,
     threads: int = THREADS,
+    fastest: float = FASTEST,
 ) -> Outcome:
     """Multiply: invoke the workers, publish estimates, decode, write result and report.
 
@@ -77,6 +79,7 @@ def start_run(
     run : id to use (`blockstore.keys.new_run_id`); drawn if None
     billing : memory, time-out and prices of the worker function, and the planned figures
     time_left : seconds until the platform ends this process: near it the run is handed over
+    fastest : seconds between two looks for answers, at least
 
     Returns the outcome, also of a run that did not reach what was asked (`Outcome.met`).
 
@@ -128,7 +131,7 @@ def start_run(
     if not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
     context = RunContext.open(metered, manifest, journal, clock, on_event, known)
-    return _carry(context, metered, invoker, billing, time_left, threads)
+    return _carry(context, metered, invoker, billing, time_left, threads, fastest)
 
 
 def resume_run(
@@ -203,6 +206,7 @@ def _carry(
     billing: Billing | None,
     time_left: Callable[[], float] | None,
     threads: int,
+    fastest: float = FASTEST,
 ) -> Outcome:
     """Put the parts together, run the loop, write status and report."""
     billing = billing or Billing()
@@ -235,7 +239,7 @@ def _carry(
     )
     dispatcher = Dispatcher(context, invoker)
     performer = Performer(context, dispatcher, stops)
-    loop = RunLoop(context, state, collector, dispatcher, performer, time_left)
+    loop = RunLoop(context, state, collector, dispatcher, performer, time_left, fastest)
     finish = loop.run()
     outcome = conclude(context, loop.state, finish, bucket, billing)
     if context.listener_failure is not None:
