@@ -34,7 +34,8 @@ class Manifest:
     manifest (explicit slots and signs), rebuilt by `polarcodes.code_from_manifest`; encoding : id
     of (source, code, dtype, tiling), part of every tile's key; source_digest : of dtype, shape,
     order and values; source : where the matrix came from, for people; subtasks : how the code's
-    blocks are shared out when a worker has several, None when it has one.
+    blocks are shared out when a worker has several, None when it has one; companions : names of
+    files that belong to its rows (`keys.companion_key`).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Manifest:
     source_digest: str
     source: str
     subtasks: Subtasks | None = None
+    companions: tuple[str, ...] = ()
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -115,6 +117,7 @@ class Manifest:
     def to_json(self) -> bytes:
         """The manifest as it lies in the bucket."""
         shares = {} if self.subtasks is None else {"subtasks": self.subtasks.to_json()}
+        beside = {"companions": list(self.companions)} if self.companions else {}
         return documents.dump(
             {
                 "version": self.version,
@@ -131,6 +134,7 @@ class Manifest:
                 "source_digest": self.source_digest,
                 "source": self.source,
                 **shares,
+                **beside,
             }
         )
 
@@ -160,7 +164,15 @@ class Manifest:
             source_digest=fields.text("source_digest"),
             source=fields.text("source"),
             subtasks=subtasks,
+            companions=_companions(data),
         )
+
+
+def _companions(data: Mapping[str, Any]) -> tuple[str, ...]:
+    names = data.get("companions", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ManifestError(f"manifest: companions must be a list of names, got {names!r}")
+    return tuple(names)
 
 
 def load_manifest(bucket: Bucket, name: str) -> Manifest:

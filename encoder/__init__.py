@@ -12,9 +12,10 @@ from encoder.errors import (
     SubtasksRefused,
 )
 from encoder.pipeline import encode
+from encoder.planning import spool_folder
 from encoder.progress import EncodeProgress
 from encoder.shares import check_subtasks
-from encoder.sources import Source, open_source
+from encoder.sources import Source, SourceOptions, open_source
 
 __all__ = [
     "EncodeError",
@@ -23,10 +24,12 @@ __all__ = [
     "NameTaken",
     "Source",
     "SourceChanged",
+    "SourceOptions",
     "SourceRefused",
     "SpoolTooSmall",
     "SubtasksRefused",
     "check_subtasks",
     "encode",
     "open_source",
+    "spool_folder",
 ]

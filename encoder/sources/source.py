@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,7 @@ from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
 from encoder.errors import SourceRefused
 from encoder.pieces import Piece
+from encoder.progress import Listener
 
 
 class Source(ABC):
@@ -25,6 +27,9 @@ class Source(ABC):
     order : "C" if stored row by row, "F" if column by column
     description : where it came from, for the manifest
     parallel_reads : how many reads at a time make sense
+    library_bytes : memory that reading it takes for as long as it is open, pieces not counted
+    companions : small files that belong to the rows (labels, names), stored beside the blocks
+    notes : what a person should know about it, one sentence each
     """
 
     shape: tuple[int, int]
@@ -32,6 +37,26 @@ class Source(ABC):
     order: str
     description: str
     parallel_reads: int = 1
+    library_bytes: int = 0
+
+    @property
+    def companions(self) -> Mapping[str, bytes]:
+        """Name -> content; part of the source's digest."""
+        return {}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Nothing to say."""
+        return ()
+
+    def prepare(  # noqa: B027 (most sources can be read as they are)
+        self, memory: int, folder: str | None, progress: Listener | None = None
+    ) -> None:
+        """Make pieces readable, and the shape final; again does nothing.
+
+        A source whose values must be decoded is decoded here, once, into a spool file in `folder`,
+        within `memory` bytes. Raises `SourceRefused`, `MemoryTooSmall`, `SpoolTooSmall`.
+        """
 
     @abstractmethod
     def read_piece(self, piece: Piece) -> NDArray[Any]:
