@@ -40,6 +40,7 @@ def load_finished(store: RunStore) -> Outcome | None:
             message=status.message,
             method=status.method,
             rounding=status.rounding,
+            reference=report.get("reference"),
             result_key=keys.final_result_key(store.run),
             worker_errors=tuple(map(ErrorRecord.from_json, report.get("failures") or ())),
         )

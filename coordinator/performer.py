@@ -6,7 +6,6 @@ from coordinator import events
 from coordinator.context import RunContext
 from coordinator.decode import decode
 from coordinator.dispatch import Dispatcher
-from coordinator.estimate import estimate
 from coordinator.journal import update
 from coordinator.signals import (
     Action,
@@ -67,11 +66,11 @@ class Performer:
     def _publish(self, state: State, name: str) -> Signal:
         context = self._context
         began = context.clock.now()
-        known = estimate(
-            context.code, context.answers, state.arrived, context.journal.spec.estimator
-        )
+        known = context.estimates.of(state.arrived)
         if state.rules.until.kind == "tasks":
-            known = context.recovered.estimate(known, context.answers, state.arrived)
+            found = context.recovered.estimate(context.answers, state.arrived)
+            if found is not None:
+                known = context.reference.shift(found) if context.reference else found
             context.missing_rows = context.recovered.missing(state.arrived)
         context.estimate = known
         context.store.put_estimate(known.value)
@@ -90,7 +89,10 @@ class Performer:
     def _decode(self, decisive: tuple[int, ...]) -> Signal:
         context = self._context
         began = context.clock.now()
-        found = context.decoding = decode(context.code, context.answers, decisive)
+        found = decode(context.code, context.answers, decisive)
+        if context.reference is not None:
+            found = context.reference.complete(found)
+        context.decoding = found
         decoded = context.clock.now()
         context.spend("decode", decoded - began)
         if found.contradiction is None and found.value is not None:

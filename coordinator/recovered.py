@@ -63,16 +63,14 @@ class RecoveredRows:
                 ranges.append((first, last))
         return tuple(ranges)
 
-    def estimate(
-        self, known: ProductEstimate, answers: AnswerSet[Any], places: Sequence[int]
-    ) -> ProductEstimate:
-        """The recovered rows, and zeros for the others; `known` while nothing is recovered.
+    def estimate(self, answers: AnswerSet[Any], places: Sequence[int]) -> ProductEstimate | None:
+        """The recovered rows, and zeros for the others; None while nothing is recovered.
 
         The error is that of zeros in place of blocks of equal strength.
         """
         share = self.share(places)
         if share == 0.0 or self._recovery is None:
-            return known
+            return None
         weights = self._recovery.weights()
         sources = [place for place, _, _ in weights.messages]
         form = answers.form

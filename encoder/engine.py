@@ -10,6 +10,7 @@ import numpy as np
 from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
 from encoder.layout import piece_bytes, plan_layout
+from encoder.ordered_scan import scan_in_order
 from encoder.progress import Counter, Listener
 from encoder.scan import Scan, scan_source, scan_threads
 from encoder.sources.source import Source
@@ -65,6 +66,9 @@ class LocalEngine(Engine):
         total = source.shape[0] * source.shape[1] * source.dtype.itemsize
         memory = self._memory - source.library_bytes
         counter = Counter("scan", total, self._progress)
+        if source.looks:
+            piece = piece_bytes(memory, source.parallel_reads)
+            return scan_in_order(source, piece, counter.add, source.look)
         return scan_source(source, piece_bytes(memory, scan_threads(source)), counter.add)
 
     def write(

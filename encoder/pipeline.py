@@ -9,7 +9,6 @@ written twice.
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from blockstore.errors import MatrixMissing, StoreError
 from blockstore.manifest import Manifest, load_manifest, save_manifest
 from blockstore.subtasks import Subtasks
 from blockstore.tiling import least_memory
+from encoder.derived import derive_source
 from encoder.engine import Engine, LocalEngine
 from encoder.errors import EncodeError, MemoryTooSmall, NameTaken
 from encoder.identity import name_taken, same_matrix
@@ -54,13 +54,14 @@ def encode(
     subtasks: int = 1,
     per_object: int = 1,
     engine: Engine | None = None,
+    derive: str | None = None,
 ) -> Manifest:
     """Encode a matrix of n rows and d columns into `code.workers` coded blocks in `bucket`.
 
     Parameters
     ----------
-    source : path or "s3://bucket/key" URL, or an array, or what `open_source` opened (the caller
-        closes it then); bool, ints and floats of any width, either byte order, C or Fortran order
+    source : path or "s3://bucket/key" URL, or an array, or what `open_source` opened (which is
+        closed then); bool, ints and floats of any width, either byte order, C or Fortran order
         (columns are stored together then)
     name : name of the matrix (`blockstore.keys.validate_name`)
     code : the erasure code; its s data blocks hold ceil(n / s) rows each, zeros at the end
@@ -74,6 +75,7 @@ def encode(
     subtasks : r, the blocks of each worker: the code's blocks are for `code.workers` / r workers
     per_object : consecutive answers of a worker that share an object, a divisor of r
     engine : who reads and who encodes; None: this process
+    derive : "transpose" or "gram" encodes X^T or X^T X of the source X (`encoder.derived`)
 
     Returns
     -------
@@ -97,29 +99,26 @@ def encode(
     engine = engine or LocalEngine(
         bucket, memory=memory, folder=folder, threads=threads, progress=progress
     )
-    with _opened(source, bucket.client) as opened:
-        _check_memory(opened, code, memory)
-        opened.prepare(memory, folder, progress)
-        shares = share_out(code, opened.shape[0], subtasks, per_object)
-        bucket.check()
-        existing = _find_existing(bucket, name)
-        if existing is not None and not replace and existing.manifest.shape != opened.shape:
-            raise name_taken(existing.manifest, f"a matrix of shape {existing.manifest.shape}")
-        manifest = _decide(opened, name, code, shares, existing, engine, replace)
-        others = _other_encodings(bucket, manifest)
-        missing = missing_tiles(bucket, manifest)
-        if missing:
-            engine.write(opened, code, manifest, missing)
-            _check_all_there(bucket, manifest)
-        for companion, body in opened.companions.items():
-            bucket.put(keys.companion_key(name, manifest.encoding, companion), body)
-        return _publish(bucket, manifest, existing, others)
-
-
-def _opened(source: Any, client: Any) -> AbstractContextManager[Source]:
-    if isinstance(source, Source):
-        return nullcontext(source)  # whoever opened it closes it
-    return open_source(source, client)
+    given = source if isinstance(source, Source) else open_source(source, bucket.client)
+    with given:
+        _check_memory(given, code, memory)
+        given.prepare(memory, folder, progress)
+        left = memory - given.library_bytes
+        with derive_source(given, derive, left, folder, progress) as opened:
+            shares = share_out(code, opened.shape[0], subtasks, per_object)
+            bucket.check()
+            existing = _find_existing(bucket, name)
+            if existing is not None and not replace and existing.manifest.shape != opened.shape:
+                raise name_taken(existing.manifest, f"a matrix of shape {existing.manifest.shape}")
+            manifest = _decide(opened, name, code, shares, existing, engine, replace)
+            others = _other_encodings(bucket, manifest)
+            missing = missing_tiles(bucket, manifest)
+            if missing:
+                engine.write(opened, code, manifest, missing)
+                _check_all_there(bucket, manifest)
+            for companion, body in opened.companions.items():
+                bucket.put(keys.companion_key(name, manifest.encoding, companion), body)
+            return _publish(bucket, manifest, existing, others)
 
 
 def _check_memory(source: Source, code: ErasureCode, memory: int) -> None:
@@ -154,7 +153,9 @@ def _decide(
     source.check_unchanged()
     dtype = coded_dtype(source, scan, code)
     if existing is not None:
-        if same_matrix(existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares):
+        if same_matrix(
+            existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares, source.derived
+        ):
             return existing.manifest
         if not replace:
             same = existing.manifest.source_digest == scan.digest

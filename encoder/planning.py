@@ -72,6 +72,7 @@ def draft_manifest(
         source=source.description,
         subtasks=subtasks,
         companions=tuple(sorted(source.companions)),
+        derived=source.derived,
     )
 
 

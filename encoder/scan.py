@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +56,7 @@ def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) 
     return combine(source, scan_leaves(source, 0, leaves, piece_bytes, count))
 
 
-def combine(source: Source, leaves: Iterator[LeafScan]) -> Scan:
+def combine(source: Source, leaves: Iterable[LeafScan]) -> Scan:
     """The scan of a source from those of its leaves, in order; raises as `scan_source` does."""
     low: Any = None
     high: Any = None
@@ -72,13 +72,19 @@ def combine(source: Source, leaves: Iterator[LeafScan]) -> Scan:
         high = leaf.high if high is None else max(high, leaf.high)
         digests.append(leaf.digest)
     if bad is not None:
-        value = source.read(bad[0], bad[0] + 1, bad[1], bad[1] + 1)[0, 0]
-        raise SourceRefused(
-            f"{source.description}: every entry must be finite, row {bad[0]} has {value} in "
-            f"column {bad[1]} (counted from 0; no earlier row has one); replace it or drop the row"
-        )
+        raise not_finite(source, bad)
+    source.hashed(digests)
     digest = source_digest(source.shape, source.dtype, source.order, digests, source.companions)
     return Scan(low, high, digest)
+
+
+def not_finite(source: Source, bad: tuple[int, int]) -> SourceRefused:
+    """The refusal of an entry, given by row and column."""
+    value = source.read(bad[0], bad[0] + 1, bad[1], bad[1] + 1)[0, 0]
+    return SourceRefused(
+        f"{source.description}: every entry must be finite, row {bad[0]} has {value} in "
+        f"column {bad[1]} (counted from 0; no earlier row has one); replace it or drop the row"
+    )
 
 
 def scan_leaves(
@@ -113,7 +119,7 @@ def _scan_leaf(
         values = source.read_piece(piece)
         least, most = values.min(), values.max()
         if not (np.isfinite(least) and np.isfinite(most)):
-            found = _first_bad(source, piece, values)
+            found = first_bad(source, piece, values)
             bad = found if bad is None else min(bad, found)
             if source.order == "C":
                 break
@@ -128,7 +134,7 @@ def _scan_leaf(
     return LeafScan(low.item(), high.item(), digest.digest())
 
 
-def _first_bad(source: Source, piece: Piece, entries: NDArray[Any]) -> tuple[int, int]:
+def first_bad(source: Source, piece: Piece, entries: NDArray[Any]) -> tuple[int, int]:
     """(row, column) of the first entry of a piece, by rows, that is not finite."""
     lines, places = np.nonzero(~np.isfinite(entries))
     if source.order == "C":

@@ -42,6 +42,7 @@ def encode(
     skip_broken: bool = False,
     columns: Sequence[str] = (),
     fill_missing: bool = False,
+    derive: Literal["transpose", "gram"] | None = None,
     on_choice: Callable[[CodeChoice], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     on_progress: Callable[[EncodeProgress], None] | None = None,
@@ -71,6 +72,8 @@ def encode(
     columns : of Parquet files, in this order; all of them without
     fill_missing : chunks that a Zarr array does not store have its fill value
     on_note : gets sentences about the source, such as which images were left out
+    derive : "transpose" encodes source^T, "gram" source^T source (d, d), for training
+        (docs/training.md)
     place : stack=, bucket=: see `polarlambda.connect.Place`
 
     Raises, before anything is written: `BadInput`, `NameRefused`, `ArrayRefused`, `CodeError`,
@@ -79,7 +82,7 @@ def encode(
     Cost: the source is read twice; N / s times its coded size is uploaded.
     """
     from blockstore.keys import validate_name
-    from encoder import SourceOptions, check_subtasks, open_source, spool_folder
+    from encoder import SourceOptions, check_subtasks, derived_shape, open_source, spool_folder
     from encoder import encode as encode_blocks
 
     validate_name(name)
@@ -94,6 +97,7 @@ def encode(
         opened.prepare(limit, spool_folder(None), on_progress)
         for note in opened.notes if on_note is not None else ():
             on_note(note)
+        shape, dtype = derived_shape(opened.shape, opened.dtype, derive)
         if schedule is not None:
             if (code, code_options or None, data_blocks, redundancy) != ("auto", None, None, None):
                 raise BadInput(
@@ -105,8 +109,8 @@ def encode(
             built: ErasureCode = scheduled
         else:
             choice, subtasks = _choose(
-                opened.shape,
-                opened.dtype,
+                shape,
+                dtype,
                 subtasks,
                 per_object,
                 {"workers": workers, "data_blocks": data_blocks, "redundancy": redundancy},
@@ -125,6 +129,7 @@ def encode(
             progress=on_progress,
             subtasks=subtasks,
             per_object=per_object,
+            derive=derive,
         )
 
 

@@ -113,7 +113,9 @@ class FileSource(StoredSource):
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.arrays import check_dtype
+from blockstore.derived import Derived
 from blockstore.errors import ArrayRefused
 from encoder.errors import SourceRefused
 from encoder.pieces import Piece
@@ -30,6 +31,8 @@ class Source(ABC):
     library_bytes : memory that reading it takes for as long as it is open, pieces not counted
     companions : small files that belong to the rows (labels, names), stored beside the blocks
     notes : what a person should know about it, one sentence each
+    looks : whether `look` wants to see the first pass, which is slower then
+    derived : from which matrix this one is made, after the first pass; None for one as it is given
     """
 
     shape: tuple[int, int]
@@ -58,6 +61,9 @@ class Source(ABC):
         within `memory` bytes. Raises `SourceRefused`, `MemoryTooSmall`, `SpoolTooSmall`.
         """
 
+    derived: Derived | None = None
+    looks: bool = False
+
     @abstractmethod
     def read_piece(self, piece: Piece) -> NDArray[Any]:
         """The entries of a piece, shape (lines, entries of a line): rows by columns in C order,
@@ -67,8 +73,15 @@ class Source(ABC):
     def check_unchanged(self) -> None:
         """Raise `SourceChanged` if the source is no longer what was opened."""
 
+    def look(self, piece: Piece, canonical: NDArray[Any]) -> None:  # noqa: B027
+        """If `looks`: shown every piece of the first pass, of whole lines where they fit, in order
+        (`encoder.ordered_scan`)."""
+
+    def hashed(self, leaves: Sequence[bytes]) -> None:  # noqa: B027
+        """Told the leaves of its digest (`encoder.digest`) when the first pass is over."""
+
     def close(self) -> None:  # noqa: B027 (only some sources hold something open)
-        """Release what the source holds."""
+        """Release what the source holds; again does nothing."""
 
     @property
     def lines(self) -> int:

@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Chunks that a Zarr array does not store have its fill value.",
 )
+@click.option(
+    "--transpose", "derive", flag_value="transpose", help="Encode MATRIX's transpose, for training."
+)
+@click.option("--gram", "derive", flag_value="gram", help="Encode MATRIX^T MATRIX, for training.")
 @click.option("--replace", is_flag=True, help="Overwrite a matrix of that name.")
 @json_option
 @stack_option
@@ -75,6 +79,7 @@ def encode(
     skip_broken: bool,
     columns: str | None,
     fill_missing: bool,
+    derive: Literal["transpose", "gram"] | None,
     replace: bool,
     as_json: bool,
     stack: str | None,
@@ -123,6 +128,7 @@ def encode(
             skip_broken=skip_broken,
             columns=columns.split(",") if columns else (),
             fill_missing=fill_missing,
+            derive=derive,
             on_choice=explain,
             on_note=progress.note,
             on_progress=show,

@@ -51,7 +51,7 @@ def test_the_digest_covers_every_field() -> None:
     assert m.digest != manifest(created="2025-01-02T00:00:00+00:00").digest
 
 
-OPTIONAL = ("subtasks", "companions")
+OPTIONAL = ("subtasks", "derived", "companions")
 
 
 @pytest.mark.parametrize(
