@@ -63,8 +63,8 @@ class Task:
     idle: never invoked; pending: handed to the invoker when `ordered`; running: accepted by the
     platform at `invoked`; answered: all its verified answers are here; failed: reported; dead:
     silent past its time-out. `tries` counts attempts made by this coordinator because others were
-    lost. `relaunched`: the policy has invoked it once more; `earlier` is the slow attempt, while it may
-    still answer. `seconds`: from the order to the last answer.
+    lost. `relaunched`: the policy has invoked it once more; `earlier` is the slow attempt, while
+    it may still answer. `seconds`: from the order to the last answer.
     """
 
     status: Literal["idle", "pending", "running", "answered", "failed", "dead"] = "idle"
