@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from coordinator.answers import AnswerSet
 from coordinator.inputs import InputRefused
 from polarcodes import ErasureCode, InvalidCode, estimate_product
-from polarcodes.estimators import choose_estimator
+from polarcodes.estimators import METRICS, choose_estimator, estimator_errors
 from polarcodes.least_squares import DENSE_ROWS
 
-__all__ = ["ESTIMATORS", "Estimates", "ProductEstimate", "check_estimator", "estimate"]
+__all__ = ["ESTIMATORS", "METRICS", "Estimates", "ProductEstimate", "check_estimator", "estimate"]
 
 ESTIMATORS = {
     "best": "best",
@@ -26,13 +26,15 @@ ESTIMATORS = {
 }
 """What people ask for, and its name in polarcodes.estimators."""
 
+COSTLY = ("least-squares",)
 MOST_BYTES = 16 << 20  # of float64 answers, so that least squares takes a second at most
 
 
 @dataclass(frozen=True)
 class ProductEstimate:
     """value: (n,) or (n, k), in the dtype of the answers; error and error_upper: predicted relative
-    error, rms and 95 % bound; absolute: predicted rms of ||value - A x||."""
+    error in the metric asked for, rms and 95 % bound; absolute: predicted rms of ||value - A x||,
+    or of inner products with vectors of norm 1."""
 
     value: NDArray[Any]
     error: float
@@ -41,23 +43,34 @@ class ProductEstimate:
     method: str
 
 
-def check_estimator(code: ErasureCode, estimator: str) -> str:
+def check_estimator(code: ErasureCode, estimator: str, metric: str = "vector") -> str:
     """Return the name; raises `InputRefused` for one that there is not, or that the code has not.
+
+    metric: "vector", errors of A x relative to its norm; "inner", errors of c^T A x for vectors c
+    chosen beforehand, relative to ||c|| ||A x||.
 
     "best": the least predicted error of A x, the default and the only one of codes without a
     transform; "paper": the unbiased one of arXiv 2309.00682; "shrinkage"; "least-squares".
     """
+    if metric not in METRICS:
+        raise InputRefused(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
     if estimator not in ESTIMATORS:
         raise InputRefused(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     try:
-        choose_estimator(code, (), ESTIMATORS[estimator])
+        choose_estimator(code, (), ESTIMATORS[estimator], metric=metric)
     except InvalidCode as exc:
-        raise InputRefused(f"estimator {estimator!r}: {exc}; leave it at best") from exc
+        raise InputRefused(
+            f"estimator {estimator!r}, metric {metric!r}: {exc}; leave them at best and vector"
+        ) from exc
     return estimator
 
 
 def estimate(
-    code: ErasureCode, answers: AnswerSet[Any], workers: Sequence[int], estimator: str = "best"
+    code: ErasureCode,
+    answers: AnswerSet[Any],
+    workers: Sequence[int],
+    estimator: str = "best",
+    metric: str = "vector",
 ) -> ProductEstimate:
     """Estimate A x from the answers of `workers` (at least one), by chunks of columns.
 
@@ -69,7 +82,7 @@ def estimate(
     wanted = ESTIMATORS[estimator]
     large = len(workers) * answers.form.length * 8 > MOST_BYTES or len(workers) > DENSE_ROWS
     if wanted == "best" and large:
-        wanted = _affordable(code, workers)
+        wanted = _affordable(code, workers, metric)
     form = answers.form
     product = np.empty((form.data_blocks, form.length), form.dtype)
     absolute = error = upper = 0.0
@@ -77,7 +90,11 @@ def estimate(
     for first, last in answers.chunks(workers):
         with np.errstate(over="ignore"):  # beyond the dtype: inf, and the exact product may not be
             part = estimate_product(
-                code, workers, answers.gather(workers, first, last), method=wanted
+                code,
+                workers,
+                answers.gather(workers, first, last),
+                method=wanted,
+                metric=metric,
             )
             product[:, first:last] = part.value
         absolute = math.hypot(absolute, part.absolute_error)
@@ -99,8 +116,11 @@ class Estimates:
         answers: AnswerSet[Any],
         estimator: str,
         shift: Callable[[ProductEstimate], ProductEstimate] | None = None,
+        *,
+        metric: str = "vector",
     ) -> None:
         self._code, self._answers, self._estimator = code, answers, estimator
+        self._metric = metric
         self._shift = shift
         self._latest: tuple[frozenset[int], ProductEstimate] | None = None
         self._share = 1.0
@@ -109,7 +129,9 @@ class Estimates:
         """From the answers at these places, at least one. It is not to be changed."""
         asked = frozenset(places)
         if self._latest is None or self._latest[0] != asked:
-            found = change = estimate(self._code, self._answers, places, self._estimator)
+            found = change = estimate(
+                self._code, self._answers, places, self._estimator, self._metric
+            )
             if self._shift is not None:
                 found = self._shift(change)
                 self._share = found.error / change.error if change.error else 0.0
@@ -125,6 +147,9 @@ class Estimates:
         return self._share
 
 
-def _affordable(code: ErasureCode, workers: Sequence[int]) -> str:
-    """Shrinkage in the place of least squares; the others cost next to nothing."""
-    return "shrinkage" if choose_estimator(code, workers)[0] == "least-squares" else "best"
+def _affordable(code: ErasureCode, workers: Sequence[int], metric: str) -> str:
+    """The best without least squares, which alone costs more than one transform a column."""
+    if choose_estimator(code, workers, metric=metric)[0] not in COSTLY:
+        return "best"
+    errors = estimator_errors(code, workers, metric=metric)
+    return min((name for name in errors if name not in COSTLY), key=lambda name: errors[name])

@@ -39,6 +39,7 @@ def load_finished(store: RunStore) -> Outcome | None:
             cost=status.cost,
             message=status.message,
             method=status.method,
+            metric=status.metric,
             rounding=status.rounding,
             reference=report.get("reference"),
             result_key=keys.final_result_key(store.run),

@@ -22,8 +22,28 @@ __all__ = [
 
 VERSION = 1
 _FIELDS = {
-    "start": {"version", "matrix", "x", "until", "deadline", "run", "estimator", "reference"},
-    "pair": {"version", "matrix", "right", "until", "deadline", "run", "estimator"},
+    "start": {
+        "version",
+        "matrix",
+        "x",
+        "until",
+        "deadline",
+        "run",
+        "estimator",
+        "metric",
+        "relaunch",
+        "reference",
+    },
+    "pair": {
+        "version",
+        "matrix",
+        "right",
+        "until",
+        "deadline",
+        "run",
+        "estimator",
+        "relaunch",
+    },
     "resume": {"version", "resume"},
     "cancel": {"version", "cancel"},
 }
@@ -43,6 +63,8 @@ class Start:
     deadline: float | None
     run: str | None
     estimator: str = "best"
+    metric: str = "vector"
+    relaunch: str | None = None
     reference: str | None = None
 
 
@@ -56,6 +78,7 @@ class StartPair:
     deadline: float | None
     run: str | None
     estimator: str = "best"
+    relaunch: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,11 +101,11 @@ Request = Start | StartPair | Resume | Cancel
 def parse_request(event: Mapping[str, Any]) -> Request:
     """Read and check an event; raises `RequestRefused`.
 
-    {version: 1, matrix, x, until?, deadline?, run?, estimator?, reference?}, {version: 1, matrix,
-    right, until?, deadline?, run?, estimator?}, {version: 1, resume: run} or {version: 1, cancel:
-    run}; x is a key below inputs/, or with that run runs/<run>/x.npy
-    (asked.npy if there is a reference: x.npy is for the difference then). A field that is not known
-    is refused: it would be a wish that nobody reads.
+    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?},
+    {version: 1, matrix, right, until?, deadline?, run?, estimator?, relaunch?}, {version: 1,
+    resume: run} or {version: 1, cancel: run}; x is a key below inputs/, or with that run
+    runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the difference then). A field
+    that is not known is refused: it would be a wish that nobody reads.
     """
     fields = Fields(event, "event", RequestRefused)
     fields.version(VERSION)
@@ -107,11 +130,13 @@ def parse_request(event: Mapping[str, Any]) -> Request:
     until = fields.text("until") if "until" in event else "exact"
     deadline = fields.number_or_none("deadline") if "deadline" in event else None
     estimator = fields.text("estimator") if "estimator" in event else "best"
+    relaunch = fields.text_or_none("relaunch") if "relaunch" in event else None
     if kind == "pair":
-        return StartPair(matrix, right, until, deadline, run, estimator)
+        return StartPair(matrix, right, until, deadline, run, estimator, relaunch)
     x = fields.text("x")
     name = "x.npy" if reference is None else "asked.npy"
     own = keys.x_key if reference is None else keys.asked_key
     if not (x.startswith(keys.INPUTS) or (run is not None and x == own(run))):
         raise fields.fail("x", f"a key below {keys.INPUTS}, or runs/<run>/{name} of the run given")
-    return Start(matrix, x, until, deadline, run, estimator, reference)
+    metric = fields.text("metric") if "metric" in event else "vector"
+    return Start(matrix, x, until, deadline, run, estimator, metric, relaunch, reference)

@@ -27,6 +27,7 @@ from coordinator.pair_run import start_pair
 from coordinator.planning import QUICK_ROUNDS, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
+from coordinator.relaunch import RelaunchRefused
 from coordinator.report import Billing
 from coordinator.run import cancel_run, resume_run, start_run
 from coordinator.until import UntilRefused
@@ -38,6 +39,7 @@ REFUSALS = (
     RequestRefused,
     InputRefused,
     UntilRefused,
+    RelaunchRefused,
     PlanRefused,
     NameRefused,
     ArrayRefused,
@@ -98,6 +100,8 @@ def serve(
         until=request.until,
         deadline=request.deadline,
         estimator=request.estimator,
+        metric=request.metric,
+        relaunch=request.relaunch,
         reference=request.reference,
         run=request.run,
         billing=_plan(manifest, x.shape, sent.str, billing),
