@@ -19,6 +19,7 @@ from coordinator.journal import Journal, timestamp
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.ports import Clock, Invoker, SystemClock
+from coordinator.relaunch import Relaunch, parse_relaunch
 from coordinator.report import Billing
 from coordinator.run import carry
 from coordinator.until import Until, parse_until
@@ -49,6 +50,7 @@ def start_pair(
     until: str | Until = "exact",
     deadline: float | None = None,
     estimator: str = "best",
+    relaunch: str | float | Relaunch | None = None,
     on_event: Callable[[Event], None] | None = None,
     run: str | None = None,
     clock: Clock | None = None,
@@ -66,6 +68,7 @@ def start_pair(
     clock = clock or SystemClock()
     now = clock.now()
     run = keys.validate_run(run) if run else keys.new_run_id(int(now * 1000), os.urandom(10))
+    policy = parse_relaunch(relaunch)
     check_estimator(code_from_manifest(pair.code), estimator)
     invoker.check()
     spec = RunSpec(
@@ -82,6 +85,7 @@ def start_pair(
         until=str(asked),
         deadline=limit,
         estimator=estimator,
+        relaunch=None if policy is None else str(policy),
     )
     metered = MeteredBucket(bucket)
     journal = Journal(spec)

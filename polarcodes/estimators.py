@@ -33,6 +33,7 @@ from polarcodes.checks import worker_indices
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidAnswers, InvalidCode
 from polarcodes.estimate import Estimate
+from polarcodes.grid import GridCode
 from polarcodes.hadamard import HadamardCode
 from polarcodes.kernels.code import KernelPolarCode
 from polarcodes.least_squares import minimum_norm
@@ -43,7 +44,7 @@ METHODS = ("best", "sketch", "shrinkage", "least-squares")
 METRICS = ("vector", "inner")
 
 Ids = NDArray[np.intp]
-TransformCode = PolarCode | HadamardCode | KernelPolarCode
+TransformCode = PolarCode | HadamardCode | KernelPolarCode | GridCode
 
 
 def estimate_product(
@@ -217,6 +218,8 @@ def _lost(code: TransformCode, workers: Ids) -> float:
 
 def _nullity(code: TransformCode, workers: Ids) -> int:
     """Return s - rank(Z_S), for a code that `_transformed` accepts."""
+    if isinstance(code, GridCode):
+        return code.nullity(workers)
     if code._syndrome is None:
         raise InvalidCode(f"{code!r} has no parity check to count with")
     return code._syndrome.nullity(workers)
@@ -224,7 +227,10 @@ def _nullity(code: TransformCode, workers: Ids) -> int:
 
 def _transformed(code: ErasureCode) -> TypeGuard[TransformCode]:
     """Whether the code has more than one estimator: an orthogonal transform, so a parity check."""
-    return isinstance(code, TransformCode) and code._syndrome is not None
+    if isinstance(code, GridCode):
+        return code.sampling is not None
+    one_line = PolarCode | HadamardCode | KernelPolarCode
+    return isinstance(code, one_line) and code._syndrome is not None
 
 
 def _sketch_error(code: TransformCode, arrived: int, metric: str) -> float:
@@ -233,6 +239,10 @@ def _sketch_error(code: TransformCode, arrived: int, metric: str) -> float:
         return code.predicted_error(arrived)
     if isinstance(code, KernelPolarCode):
         return math.sqrt(code._error.inner_square(arrived))
+    if isinstance(code, GridCode):
+        raise InvalidCode(
+            "a grid of two codes has no bar for inner products: take the vector metric"
+        )
     order = code.rounds.order if isinstance(code, HadamardCode) else code.workers
     return math.sqrt(2 * (order - arrived) / (arrived * (order - 1)))
 
@@ -255,12 +265,16 @@ def _upper(method: str, code: TransformCode, sketch: Estimate, lost: float) -> f
     """Return the 95 % bound of the vector error, for any product.
 
     Shrinkage: ||M X - v X||^2 / (1 + v)^2 with ||M X|| below T's own bound and <M X, X> below two
-    standard deviations sqrt(2 v / (s - 1)). Least squares with random slots: a projection of X on
-    a random space of dimension s - r, four standard deviations for the worst block. With chosen
-    slots (polar) what is lost may sit in few blocks: the projection's own bound, 1.
+    standard deviations sqrt(2 v / (s - 1)); for a grid, which has fewer signs, (||M X|| + v) / (1 +
+    v). Least squares with random slots: a projection of X on a random space of dimension s - r,
+    four standard deviations for the worst block. With chosen slots (polar, or grids) what is lost
+    may sit in few blocks: the projection's own bound, 1.
     """
     if method == "sketch":
         return sketch.relative_error_upper
+    if method == "shrinkage" and isinstance(code, GridCode):
+        v = sketch.relative_error**2
+        return (sketch.relative_error_upper + v) / (1 + v)
     if method == "shrinkage":
         v = sketch.relative_error**2
         overlap = 2 * math.sqrt(2 * v / max(code.data_blocks - 1, 1))

@@ -23,6 +23,9 @@ from polarcodes.searched import SearchedCode
 
 Ids = NDArray[np.intp]
 
+_DENSE_WORKERS = 1024
+_RANK_FLOOR = 1e-11  # of squared singular values over the largest
+
 APPROXIMATE = ("berrut",)
 """Codes whose decoder is not exact: nothing can be re-encoded from what it gives."""
 
@@ -155,6 +158,15 @@ class GridCode(SearchedCode):
     def sampling(self) -> Sampling | None:
         """What T's error depends on; None where the codes are not both orthogonal transforms."""
         return sampling(self._left, self._right)
+
+    def nullity(self, workers: Ids) -> int:
+        """Return s - rank(Z_S) from the smaller Gram matrix, O(N^3); s beyond 1,024 workers."""
+        if self.workers > _DENSE_WORKERS or workers.size == 0:
+            return self.data_blocks
+        rows = self.rows(workers)
+        small = rows if rows.shape[0] <= rows.shape[1] else rows.T
+        squares = np.linalg.eigvalsh(small @ small.T)
+        return self.data_blocks - int(np.sum(squares > _RANK_FLOOR * squares[-1]))
 
     def to_manifest(self) -> dict[str, Any]:
         """Return both codes as pure JSON."""

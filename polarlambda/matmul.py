@@ -42,6 +42,7 @@ def matmul(
     until: str = "exact",
     deadline: float | None = None,
     estimator: str = "best",
+    relaunch: str | float | None = None,
     on: Literal["local", "lambda"] = "local",
     memory: int | str = "1GB",
     keep: str | None = None,
@@ -66,8 +67,8 @@ def matmul(
     code, code_options, seed : one of `polarcodes.CODE_NAMES` for both factors with its options, or
         two with a comma between ("hadamard,uncoded" codes A alone); "auto": Hadamard codes for
         floats, integer parities for integers
-    until, deadline, estimator, on, on_arrival, on_event : as for `CodedMatrix.multiply`; not
-        "tasks=X"
+    until, deadline, estimator, relaunch, on, on_arrival, on_event : as for
+        `CodedMatrix.multiply`; not "tasks=X"
     memory : most bytes that encoding may hold
     keep : keep the encodings as KEEP-a and KEEP-b, to be used by name another time; else they are
         removed as soon as the product is what was asked for
@@ -82,9 +83,11 @@ def matmul(
     from blockstore.keys import new_run_id, validate_name
     from coordinator.inputs import check_deadline
     from coordinator.pair_run import check_pair_until
+    from coordinator.relaunch import parse_relaunch
 
     check_pair_until(until)
     check_deadline(deadline)
+    policy = parse_relaunch(relaunch)
     if on not in ("local", "lambda"):
         raise BadInput(f'on must be "local" or "lambda", got {on!r}')
     sizes = {"grid": parse_pair("grid", grid), "data_grid": parse_pair("data_blocks", data_blocks)}
@@ -111,7 +114,12 @@ def matmul(
     except BaseException:
         remove_temporary(bucket, run)
         raise
-    asked: dict[str, Any] = {"until": until, "deadline": deadline, "estimator": estimator}
+    asked: dict[str, Any] = {
+        "until": until,
+        "deadline": deadline,
+        "estimator": estimator,
+        "relaunch": None if policy is None else str(policy),
+    }
     if worker is not None:
         return run_pair_here(pair, bucket, worker, run, listeners, **asked)
     return run_pair_deployed(pair, bucket, settings, run, listeners, **asked)

@@ -28,6 +28,7 @@ def run_pair_here(
     until: str,
     deadline: float | None,
     estimator: str,
+    relaunch: str | None,
 ) -> Result:
     """Run the coordinator in this process; what never began leaves no encodings behind."""
     from blockstore.keys import run_key
@@ -40,6 +41,7 @@ def run_pair_here(
             until=until,
             deadline=deadline,
             estimator=estimator,
+            relaunch=relaunch,
             invoker=worker.invoker(),
             on_event=listeners.hear,
             run=run,
@@ -64,6 +66,7 @@ def run_pair_deployed(
     until: str,
     deadline: float | None,
     estimator: str,
+    relaunch: str | None,
 ) -> Result:
     """Have the deployed coordinator run the product."""
     from polarlambda.product_deployed import await_deployed
@@ -75,6 +78,7 @@ def run_pair_deployed(
         "until": until,
         "deadline": deadline,
         "estimator": estimator,
+        "relaunch": relaunch,
         "run": run,
     }
     function, client = settings.need("coordinator"), function_client()

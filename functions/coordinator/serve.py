@@ -82,6 +82,7 @@ def serve(
             until=request.until,
             deadline=request.deadline,
             estimator=request.estimator,
+            relaunch=request.relaunch,
             run=request.run,
             billing=_plan_pair(pair, billing),
             time_left=time_left,

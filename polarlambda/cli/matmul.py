@@ -15,6 +15,7 @@ from polarlambda.cli.options import (
     json_option,
     on_option,
     output_option,
+    relaunch_option,
     stack_option,
 )
 from polarlambda.cli.output import check_output
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="best, paper (unbiased) or shrinkage.",
 )
+@relaunch_option
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to encode with."
 )
@@ -78,6 +80,7 @@ def matmul(
     until: str,
     deadline: float | None,
     estimator: str,
+    relaunch: str | None,
     memory: str,
     keep: str | None,
     on: Literal["local", "lambda"],
@@ -118,6 +121,7 @@ def matmul(
             until=until,
             deadline=deadline,
             estimator=estimator,
+            relaunch=relaunch,
             on=on,
             memory=memory,
             keep=keep,

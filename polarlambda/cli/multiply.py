@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
-from polarlambda.cli.options import json_option, on_option, output_option, stack_option
+from polarlambda.cli.options import (
+    json_option,
+    on_option,
+    output_option,
+    relaunch_option,
+    stack_option,
+)
 from polarlambda.cli.output import check_output, to_json, write_array
 from polarlambda.cli.progress import Progress, make_progress
 
@@ -47,12 +53,7 @@ SHOWN = 8  # inner products in a line
     metavar="C.npy",
     help="Vectors c, (n,) or (n, p): choose the estimate for, and print, inner products c^T A x.",
 )
-@click.option(
-    "--relaunch",
-    metavar="POLICY",
-    help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
-    "answer time), or both with a comma.",
-)
+@relaunch_option
 @click.option(
     "--reference",
     metavar="RUN",

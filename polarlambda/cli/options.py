@@ -42,6 +42,12 @@ on_option = click.option(
     show_default=True,
     help="Where the coordinator runs: in this process, or as the deployed function.",
 )
+relaunch_option = click.option(
+    "--relaunch",
+    metavar="POLICY",
+    help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
+    "answer time), or both with a comma.",
+)
 grid_option = click.option(
     "--grid", metavar="N1xN2", help="Workers of a matrix product, such as 16x16; or chosen."
 )
