@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polarlambda.encoding import encode
     from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
-    from polarlambda.matmul import matmul
     from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
     from polarlambda.matrix import CodedMatrix
+    from polarlambda.pair_product import matmul
     from polarlambda.planning import plan_matrix
     from polarlambda.result import Arrival, Result
     from polarlambda.runs import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "encoding": ("encode",),
     "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
-    "matmul": ("matmul",),
+    "pair_product": ("matmul",),
     "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
     "matrix": ("CodedMatrix",),
     "planning": ("plan_matrix",),

@@ -94,7 +94,7 @@ def resume_run(
     `MatrixMissing` or `MatrixReplaced` when its matrix is gone or was encoded anew.
     """
     from blockstore.keys import validate_run
-    from polarlambda.matmul_run import remove_temporary
+    from polarlambda.pair_run import remove_temporary
     from polarlambda.product import Listeners, resume_here
     from polarlambda.product_deployed import resume_deployed
 
@@ -127,7 +127,7 @@ def delete_run(run: str, **place: str | None) -> int:
     """
     from blockstore.errors import ObjectMissing
     from blockstore.runs import delete_run
-    from polarlambda.matmul_run import remove_temporary
+    from polarlambda.pair_run import remove_temporary
 
     store = _store(run, place)
     try:

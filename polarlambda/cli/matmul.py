@@ -94,7 +94,7 @@ def matmul(
     the best estimate is at -o then.
     """
     from polarlambda.code_options import parse_options
-    from polarlambda.matmul import matmul
+    from polarlambda.pair_product import matmul
     from polarlambda.sizes import format_size
 
     check_output(output)

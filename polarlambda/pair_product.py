@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket
 from polarlambda.errors import BadInput
 from polarlambda.factors import FactorInput, check_factors, open_factor, open_input, parse_pair
-from polarlambda.matmul_run import remove_temporary, run_pair_deployed, run_pair_here
+from polarlambda.pair_run import remove_temporary, run_pair_deployed, run_pair_here
 from polarlambda.product import Listeners
 from polarlambda.sizes import parse_size
 from polarlambda.worker import DeployedWorker
