@@ -38,19 +38,16 @@ class RunStore:
         return RunSpec.from_json(documents.parse(body, "run.json", RunRecordError))
 
     def load_record(self) -> tuple[Mapping[str, Any], str]:
-        """run.json as it is and its ETag, for a conditional write; raises like `load_spec`.
-
-        Raises `ObjectChanged` if it is replaced between the two requests that this takes.
-        """
-        key = keys.run_key(self.run)
-        info = self.bucket.head(key)
-        if info is None:
-            raise self._missing()
-        body = self.bucket.get(key, if_match=info.etag)
-        record = documents.parse(body, "run.json", RunRecordError)
+        """run.json as it is and its ETag, for a conditional write; raises like `load_spec`."""
+        try:
+            found = self.bucket.get_changed(keys.run_key(self.run), None)
+        except ObjectMissing as exc:
+            raise self._missing() from exc
+        assert found is not None  # without a known ETag there is always something new
+        record = documents.parse(found[0], "run.json", RunRecordError)
         if not isinstance(record, dict):
             raise RunRecordError("run.json: must be a JSON object")
-        return record, info.etag
+        return record, found[1]
 
     def _missing(self) -> ObjectMissing:
         return ObjectMissing(

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from blockstore.records import ErrorRecord
+from coordinator.cost import Usage
 
 __all__ = ["Outcome"]
 
@@ -27,7 +28,7 @@ class Outcome:
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
     reference : the exact run whose product was added to that of a difference, None without one
-    cost : dollars, as `coordinator.cost.Cost.to_json`
+    usage, cost : what the run used, and dollars as `coordinator.cost.Cost.to_json`
     arrivals : verified answers, of `workers` times `subtasks`
     missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
         included
@@ -57,6 +58,7 @@ class Outcome:
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
+    usage: Usage = field(default_factory=Usage, compare=False)  # of a finished run: not kept
 
     def to_json(self) -> dict[str, Any]:
         """What the coordinator function returns: everything but the array; no NaN, no infinity."""

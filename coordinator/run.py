@@ -29,6 +29,7 @@ from coordinator.journal import Journal, load_journal, timestamp, update
 from coordinator.loop import RunLoop
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
+from coordinator.pace import FASTEST
 from coordinator.performer import Performer
 from coordinator.ports import Clock, Invoker, SystemClock
 from coordinator.reference import load_reference
@@ -61,6 +62,7 @@ def start_run(
     billing: Billing | None = None,
     time_left: Callable[[], float] | None = None,
     threads: int = THREADS,
+    fastest: float = FASTEST,
 ) -> Outcome:
     """Multiply: invoke the workers, publish estimates, decode, write result and report.
 
@@ -75,6 +77,7 @@ def start_run(
     run : id to use (`blockstore.keys.new_run_id`); drawn if None
     billing : memory, time-out and prices of the worker function, and the planned figures
     time_left : seconds until the platform ends this process: near it the run is handed over
+    fastest : seconds between two looks for answers, at least
 
     Returns the outcome, also of a run that did not reach what was asked (`Outcome.met`).
 
@@ -122,7 +125,7 @@ def start_run(
     if not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
     context = RunContext.open(metered, manifest, journal, clock, on_event, known)
-    return _carry(context, metered, invoker, billing, time_left, threads)
+    return _carry(context, metered, invoker, billing, time_left, threads, fastest)
 
 
 def resume_run(
@@ -197,6 +200,7 @@ def _carry(
     billing: Billing | None,
     time_left: Callable[[], float] | None,
     threads: int,
+    fastest: float = FASTEST,
 ) -> Outcome:
     """Put the parts together, run the loop, write status and report."""
     billing = billing or Billing()
@@ -224,7 +228,7 @@ def _carry(
     )
     dispatcher = Dispatcher(context, invoker)
     performer = Performer(context, dispatcher, stops)
-    loop = RunLoop(context, state, collector, dispatcher, performer, time_left)
+    loop = RunLoop(context, state, collector, dispatcher, performer, time_left, fastest)
     finish = loop.run()
     outcome = _conclude(context, loop.state, finish, bucket, billing)
     if context.listener_failure is not None:
@@ -265,6 +269,7 @@ def _conclude(
         missing_rows=() if exact else context.missing_rows,
         seconds=context.elapsed,
         phases=dict(context.phases),
+        usage=usage,
         cost=bill.to_json(),
         message=finish.message,
         method=context.method,

@@ -61,6 +61,11 @@ class MemoryBucket:
         stored = self._visible(key)
         return stored.body, dict(stored.metadata)
 
+    def get_changed(self, key: str, etag: str | None) -> tuple[bytes, str] | None:
+        self._request("get", key)
+        stored, now = self._visible(key), self._info(key).etag
+        return None if etag == now else (stored.body, now)
+
     def put(
         self,
         key: str,
