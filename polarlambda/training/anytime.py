@@ -74,13 +74,16 @@ def two_product_error(
 
 @dataclass(frozen=True)
 class Stop:
-    """Where to stop a product: at `arrivals` answers; `eta` is the error of the gradient then,
-    relative to its norm, `cost` what it has cost, `decrease` what the step is good for."""
+    """Where to stop a product: at `arrivals` answers; `eta` is the error of the gradient that is
+    foretold then, relative to its norm, `cost` what it has cost, `decrease` what the step is good
+    for. `bearable` >= eta is the error up to which it is better to stop there than to wait for all
+    answers, eta^2 = R (c_last - c_m), should the drift be larger than foretold."""
 
     arrivals: int
     eta: float
     cost: float
     decrease: float
+    bearable: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -99,10 +102,14 @@ def best_stop(drift: float, errors: Sequence[float], costs: Sequence[float], rat
             f"errors and costs must be as many, and one at least: {len(errors)}, {len(costs)}"
         )
     stops = [
-        Stop(m, drift * error, cost, decrease(drift * error))
+        _stop(m, drift * error, cost, rate * max(0.0, costs[-1] - cost))
         for m, (error, cost) in enumerate(zip(errors, costs, strict=True), 1)
     ]
     return max(stops, key=lambda stop: stop.decrease - rate * stop.cost)
+
+
+def _stop(arrivals: int, eta: float, cost: float, worth: float) -> Stop:
+    return Stop(arrivals, eta, cost, decrease(eta), max(eta, math.sqrt(worth)))
 
 
 @dataclass(frozen=True)
