@@ -106,12 +106,15 @@ class Decoder:
         )
 
     def apply(self, Y: NDArray[Any], out: NDArray[Any]) -> Check:
-        """Decode the columns Y (m, columns) into `out` (s, columns), and check them."""
-        X = self.plan.apply(Y.astype(np.float64))
+        """Decode the columns Y (m, columns) into `out` (s, columns), which may be rows of Y itself,
+        and check them."""
+        product = self.plan.apply(Y.astype(np.float64))
+        check = self._check(Y, product) if self.equations > 0 else Check()
         with np.errstate(over="ignore"):
-            out[...] = X
-        if self.equations <= 0:
-            return Check()
+            out[...] = product
+        return check
+
+    def _check(self, Y: NDArray[Any], X: NDArray[Any]) -> Check:
         power = _power(Y)
         if power:
             Y, X = np.ldexp(Y, -power), np.ldexp(X, -power)
