@@ -74,6 +74,10 @@ class Fields:
             raise self.fail(name, "text")
         return value
 
+    def text_or_none(self, name: str) -> str | None:
+        """A string or null."""
+        return None if self._get(name) is None else self.text(name)
+
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         """One of the `allowed` strings."""
         value = self._get(name)

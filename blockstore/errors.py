@@ -52,6 +52,10 @@ class ObjectChanged(StoreError):
     """The object was replaced while it was being read (its ETag differs)."""
 
 
+class ObjectUnchanged(StoreError):
+    """The object still has the ETag that the caller knows: there is nothing new to read."""
+
+
 class StoreUnavailable(StoreError):
     """S3 could not be reached, or kept answering that it cannot serve the request now."""
 

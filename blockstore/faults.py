@@ -23,6 +23,7 @@ from blockstore.errors import (
     CredentialsMissing,
     ObjectChanged,
     ObjectMissing,
+    ObjectUnchanged,
     StoreError,
     StoreUnavailable,
     UploadMissing,
@@ -111,6 +112,8 @@ def _from_answer(exc: ClientError, doing: str, bucket: str, place: str) -> Store
             f"not allowed to {doing} {place}: {said}. Check the policy of the caller (without "
             "s3:ListBucket, S3 answers this for missing objects too)"
         )
+    if number == 304:
+        return ObjectUnchanged(f"{place} has not changed")
     if number == 412 or name == "PreconditionFailed":
         return ObjectChanged(f"{place} was replaced while it was being read")
     if number == 416 or name == "InvalidRange":

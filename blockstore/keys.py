@@ -3,6 +3,7 @@
     matrices/<name>/manifest.json
     matrices/<name>/coded/<encoding>/<block, 5 digits>/<tile, 4 digits>.npy
     runs/<run>/run.json, x.npy, status.json, estimate.npy, result.npy, report.json, report.html
+    runs/<run>/asked.npy, the x that was asked for where x.npy is its difference to a reference's
     runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
     runs/<run>/errors/<worker, 5 digits>.<attempt>.json
     runs/<run>/stop.<attempt>
@@ -156,6 +157,11 @@ def run_key(run: str) -> str:
 def x_key(run: str) -> str:
     """Key of the vector or matrix to multiply by."""
     return f"{RUNS}{run}/x.npy"
+
+
+def asked_key(run: str) -> str:
+    """Key of the x that was asked for, in a run whose `x_key` has a difference."""
+    return f"{RUNS}{run}/asked.npy"
 
 
 def results_prefix(run: str) -> str:

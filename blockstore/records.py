@@ -37,7 +37,10 @@ class RunSpec:
     the default; attempt : number of the latest attempt, from 1; subtasks : tasks of each worker;
     decisive : the places in the code of the answers from which the result is decoded, in order,
     once that is decided (it depends on them alone). A place is the worker's number where each
-    worker has one task. estimator : which estimate is published before that.
+    worker has one task. estimator : which estimate is published before that. reference : the exact
+    run whose product is added to that of the difference, which is what x_shape, x_dtype and
+    x_digest are about; None if x.npy is the x that was asked for. decode : where the product is
+    decoded; result : the kind of array it is written as.
     """
 
     run: str
@@ -55,6 +58,9 @@ class RunSpec:
     subtasks: int = 1
     decisive: tuple[int, ...] | None = None
     estimator: str = "best"
+    reference: str | None = None
+    decode: str = "local"
+    result: str = "npy"
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -92,6 +98,9 @@ class RunSpec:
             subtasks=subtasks,
             decisive=decisive,
             estimator=fields.text("estimator"),
+            reference=fields.text_or_none("reference"),
+            decode=fields.choice("decode", ("local", "lambda")),
+            result=fields.choice("result", ("npy", "zarr")),
         )
 
 

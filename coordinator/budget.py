@@ -9,7 +9,7 @@ from coordinator.cut import PART_BYTES
 from coordinator.form import AnswerForm
 from coordinator.refusals import PlanRefused
 from coordinator.stored_answers import READERS
-from coordinator.windows import WRITERS
+from coordinator.targets import WRITERS
 
 __all__ = ["chunk_memory", "least_memory", "share_of", "whole_memory", "window_rows"]
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from blockstore.subtasks import Subtasks
 from coordinator.answers import AnswerSet
+from coordinator.check import Check
 from coordinator.judge import answer_error, tolerance
 from polarcodes import DecodingPlan, ErasureCode
 
-__all__ = ["Check", "Decoder", "Decoding", "conclude", "decode"]
+__all__ = ["Decoder", "Decoding", "conclude", "decode"]
 
 ROUNDING = 1000.0  # growth of rounding errors in decoding that is no contradiction (N = 4096)
 SPREAD = 10.0  # an equation may be this much worse than the predicted error of the product
@@ -45,22 +46,6 @@ class Decoding:
     def how(self) -> str:
         """The decoder and its predicted error in words."""
         return f"{self.method} decoder, predicted rounding error {self.error:.1e}"
-
-
-@dataclass(frozen=True)
-class Check:
-    """What the left-over equations of some columns say.
-
-    worst: the largest relative residual; suspect: the place whose equation disagrees most where
-    rounding does not explain it, None if it explains all of them. Checks add up: `a + b`.
-    """
-
-    worst: float = 0.0
-    suspect: int | None = None
-
-    def __add__(self, other: Check) -> Check:
-        suspect = self.suspect if self.suspect is not None else other.suspect
-        return Check(max(self.worst, other.worst), suspect)
 
 
 class Decoder:

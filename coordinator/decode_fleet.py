@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from blockstore import keys
 from blockstore.bucket import Bucket
 from blockstore.errors import ObjectMissing
+from coordinator.check import Check
 from coordinator.cut import Span, even
-from coordinator.decode import Check
 from coordinator.decode_job import DecodeJob, get_checks
 from coordinator.decode_tasks import DecodeTask
 from coordinator.ports import Clock, Invoker

@@ -15,8 +15,9 @@ from blockstore.arrays import get_array, put_array
 from blockstore.bucket import Bucket
 from blockstore.documents import Fields
 from blockstore.errors import ObjectMissing, RunRecordError
+from coordinator.check import Check
 from coordinator.cut import Cut
-from coordinator.decode import Check, Decoder
+from coordinator.decode import Decoder
 from coordinator.layout import Layout
 from coordinator.stored_answers import StoredAnswer
 from coordinator.targets import Kind, Target, open_target

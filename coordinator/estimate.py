@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.answers import AnswerSet
-from coordinator.decode import Check
+from coordinator.check import Check
 from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused
 from polarcodes import ErasureCode, InvalidCode, estimate_product
 from polarcodes.estimators import choose_estimator
 from polarcodes.least_squares import DENSE_ROWS
 
-__all__ = ["ESTIMATORS", "Estimation", "ProductEstimate", "check_estimator", "estimate"]
+__all__ = [
+    "ESTIMATORS",
+    "Estimates",
+    "Estimation",
+    "ProductEstimate",
+    "check_estimator",
+    "estimate",
+]
 
 ESTIMATORS = {
     "best": "best",
@@ -107,6 +114,45 @@ def estimate(
     for first, last in answers.chunks(places):
         estimation.solve(answers.gather(places, first, last), product[:, first:last])
     return estimation.result(form.layout.assemble(product))
+
+
+class Estimates:
+    """The estimates of one run; the latest is kept, so that asking again costs nothing.
+
+    With `shift` (`coordinator.reference.Reference.shift`) the answers are those to a change
+    A (x - x_ref), and the estimates are of A x.
+    """
+
+    def __init__(
+        self,
+        code: ErasureCode,
+        answers: AnswerSet[Any],
+        estimator: str,
+        shift: Callable[[ProductEstimate], ProductEstimate] | None = None,
+    ) -> None:
+        self._code, self._answers, self._estimator = code, answers, estimator
+        self._shift = shift
+        self._latest: tuple[frozenset[int], ProductEstimate] | None = None
+        self._share = 1.0
+
+    def of(self, places: Sequence[int]) -> ProductEstimate:
+        """From the answers at these places, at least one. It is not to be changed."""
+        asked = frozenset(places)
+        if self._latest is None or self._latest[0] != asked:
+            found = change = estimate(self._code, self._answers, places, self._estimator)
+            if self._shift is not None:
+                found = self._shift(change)
+                self._share = found.error / change.error if change.error else 0.0
+            self._latest = asked, found
+        return self._latest[1]
+
+    @property
+    def share(self) -> float:
+        """||A (x - x_ref)|| over ||A x|| by the latest estimate, made now if there is none; 1
+        without a reference."""
+        if self._shift is not None and self._latest is None:
+            self.of(sorted(self._answers.metadata))
+        return self._share
 
 
 def _affordable(code: ErasureCode, workers: Sequence[int]) -> str:

@@ -91,6 +91,7 @@ class LambdaInvoker:
     threads : invocations under way at once
     attempts : tries per invocation, the first included
     jitter : gives numbers in [0, 1), by which pauses are spread
+    checked : the function is known to be there, `check` need not ask
     """
 
     def __init__(
@@ -101,20 +102,24 @@ class LambdaInvoker:
         threads: int = 32,
         attempts: int = ATTEMPTS,
         jitter: Callable[[], float] = random.random,
+        checked: bool = False,
     ) -> None:
         self._client = client
         self._function = function
         self._threads = threads
         self._attempts = attempts
         self._jitter = jitter
+        self._checked = checked
         self._reports: queue.SimpleQueue[InvokeReport] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._pool: ThreadPoolExecutor | None = None
         self._refused: InvokeError | None = None
 
     def check(self) -> None:
-        """DryRun: the function is there and may be invoked. Raises `InvokeError`."""
-        self._call("DryRun", b"{}")
+        """DryRun, once: the function is there and may be invoked. Raises `InvokeError`."""
+        if not self._checked:
+            self._call("DryRun", b"{}")
+            self._checked = True
 
     def submit(self, tasks: Sequence[Invocation]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""

@@ -9,12 +9,13 @@ from dataclasses import replace
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
 from coordinator import events
+from coordinator.answers import DecisiveAnswerLost
 from coordinator.collect import Collector, Listing
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.journal import load_journal
 from coordinator.machine import step
-from coordinator.pace import pause
+from coordinator.pace import FASTEST, pause
 from coordinator.performer import Performer
 from coordinator.signals import (
     Arrived,
@@ -37,10 +38,6 @@ LISTING_FAILURES = 5  # in a row, on top of the client's own repetitions
 HANDOVER_SECONDS = 20.0  # kept free before a time limit, to write the estimate
 
 
-class DecisiveAnswerLost(RuntimeError):
-    """An answer of the stored decisive set is no longer there: the result cannot be rebuilt."""
-
-
 class RunLoop:
     """One coordinator's part in a run.
 
@@ -48,6 +45,7 @@ class RunLoop:
     ----------
     state : where the run stands: fresh, or read back from what another coordinator left
     time_left : seconds until the platform ends this process, None without such a limit
+    fastest : seconds between two looks, at least
     """
 
     def __init__(
@@ -58,6 +56,7 @@ class RunLoop:
         dispatcher: Dispatcher,
         performer: Performer,
         time_left: Callable[[], float] | None = None,
+        fastest: float = FASTEST,
     ) -> None:
         self.state = state
         self._context = context
@@ -65,6 +64,7 @@ class RunLoop:
         self._dispatcher = dispatcher
         self._performer = performer
         self._time_left = time_left
+        self._fastest = fastest
         self._queue: deque[Signal] = deque()
         self._listing_failures = 0
         self._listing_seconds = 0.0
@@ -81,7 +81,9 @@ class RunLoop:
             try:
                 self._begin()
                 while self._performer.finish is None and context.listener_failure is None:
-                    clock.sleep(pause(self.state, clock.now(), self._listing_seconds))
+                    clock.sleep(
+                        pause(self.state, clock.now(), self._listing_seconds, self._fastest)
+                    )
                     self._poll()
                 if self._performer.finish is None:
                     self._stop()

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from blockstore.records import ErrorRecord
+from coordinator.cost import Usage
 
 __all__ = ["Outcome"]
 
@@ -26,7 +27,8 @@ class Outcome:
     seconds : since the run began; phases : where they went, by name
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
-    cost : dollars, as `coordinator.cost.Cost.to_json`
+    reference : the exact run whose product was added to that of a difference, None without one
+    usage, cost : what the run used, and dollars as `coordinator.cost.Cost.to_json`
     arrivals : verified answers, of `workers` times `subtasks`
     missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
         included
@@ -52,9 +54,11 @@ class Outcome:
     result_key: str | None
     method: str = ""
     rounding: float | None = None
+    reference: str | None = None
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
+    usage: Usage = field(default_factory=Usage, compare=False)  # of a finished run: not kept
 
     def to_json(self) -> dict[str, Any]:
         """What the coordinator function returns: everything but the array; no NaN, no infinity."""
@@ -68,6 +72,7 @@ class Outcome:
             "verification": self.verification,
             "method": self.method,
             "rounding": self.rounding,
+            "reference": self.reference,
             "error": self.error if math.isfinite(self.error) else None,
             "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
             "arrivals": self.arrivals,

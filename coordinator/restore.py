@@ -5,9 +5,9 @@ from __future__ import annotations
 from blockstore import keys
 from blockstore.runs import RunStore
 from coordinator.journal import Journal
-from coordinator.state import Task
+from coordinator.state import Rules, Task
 
-__all__ = ["restore_tasks", "stop_markers"]
+__all__ = ["opening", "restore_tasks", "stop_markers"]
 
 
 def stop_markers(store: RunStore) -> frozenset[int]:
@@ -36,3 +36,12 @@ def restore_tasks(journal: Journal, stops: frozenset[int]) -> list[Task]:
                 task = Task("idle", dispatch.attempt)
             tasks[worker] = task
     return tasks
+
+
+def opening(journal: Journal, rules: Rules, now: float) -> float:
+    """When the time allowed begins: with the run, or now if that time is already over."""
+    limits = [rules.deadline, rules.until.bound if rules.until.kind == "seconds" else None]
+    allowed = min((limit for limit in limits if limit is not None), default=None)
+    if not journal.dispatches:
+        return now
+    return now if allowed is None or now >= journal.began + allowed else journal.began

@@ -42,10 +42,9 @@ class StoredAnswer:
 class StoredAnswers(AnswerSet[StoredAnswer]):
     """Answers of which only the place is kept: memory does not grow with their length."""
 
-    def __init__(self, form: AnswerForm, bucket: Bucket, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, form: AnswerForm, bucket: Bucket) -> None:
         super().__init__(form)
         self._bucket = bucket
-        self._pool = pool
 
     def _keep(self, answer: StoredAnswer) -> StoredAnswer:
         return answer
@@ -57,7 +56,8 @@ class StoredAnswers(AnswerSet[StoredAnswer]):
     def gather(self, places: Sequence[int], first: int, last: int) -> NDArray[Any]:
         """See `AnswerSet.gather`: one ranged GET for each answer. Raises `AnswerLost`."""
         chunk = np.empty((len(places), last - first), self.form.dtype)
-        read_columns(self._bucket, self._pool, self.where(places), places, first, chunk)
+        with ThreadPoolExecutor(READERS, thread_name_prefix="read") as pool:
+            read_columns(self._bucket, pool, self.where(places), places, first, chunk)
         return chunk
 
 

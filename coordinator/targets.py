@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -10,13 +12,25 @@ from numpy.typing import NDArray
 from blockstore import keys
 from blockstore.arrays import byte_view, npy_header
 from blockstore.bucket import Bucket
+from blockstore.runs import RunStore
 from blockstore.zarr_format import ZarrRows
-from coordinator.cut import NPY, ZARR, Cut, PartRule
+from coordinator.cut import NPY, ZARR, Cut, PartRule, cut_product
 from coordinator.layout import Layout
 
-__all__ = ["Kind", "NpyTarget", "Target", "ZarrTarget", "open_target", "part_rule"]
+__all__ = [
+    "WRITERS",
+    "Kind",
+    "NpyTarget",
+    "Target",
+    "ZarrTarget",
+    "open_target",
+    "part_rule",
+    "write_product",
+]
 
 Kind = Literal["npy", "zarr"]
+WHOLE_BYTES = 64 << 20  # of a product that is put as one object
+WRITERS = 4  # parts being written at once, each of them copied once
 
 
 def part_rule(kind: Kind) -> PartRule:
@@ -105,6 +119,33 @@ class ZarrTarget:
 
     def _chunk(self, part: int) -> str:
         return keys.zarr_chunk_key(self.key, part, len(self._rows.shape))
+
+
+def write_product(store: RunStore, kind: str, value: NDArray[Any]) -> str:
+    """Write a product that is in memory as `kind`; its key. Large ones go in parts, side by side,
+    so that no second copy of the whole is made."""
+    if kind == "npy" and value.nbytes <= WHOLE_BYTES:
+        return store.put_final(value)
+    npy, columns = kind == "npy", math.prod(value.shape[1:])
+    key = keys.final_result_key(store.run) if npy else keys.zarr_prefix(store.run)
+    layout = Layout(value.shape, 1, 1, len(value), columns)
+    cut = cut_product(layout, value.itemsize, len(value), NPY if npy else ZARR)
+    target = open_target(store.bucket, "npy" if npy else "zarr", key, layout, value.dtype, cut)
+    rows = value.reshape(-1, columns)
+
+    def write(part: int) -> None:
+        first, last = cut.parts[part]
+        target.write(part, rows[first:last])
+
+    try:
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="write") as pool:
+            for _ in pool.map(write, range(len(cut.parts))):
+                pass
+        target.finish()
+    except BaseException:
+        target.abort()
+        raise
+    return key
 
 
 def open_target(

@@ -21,15 +21,14 @@ from blockstore import keys
 from blockstore.arrays import byte_view, encode_array, npy_header
 from blockstore.bucket import Bucket
 from coordinator.answers import column_chunks
+from coordinator.check import Check
 from coordinator.cut import PART_BYTES, Cut
-from coordinator.decode import Check
 from coordinator.layout import Layout
 from coordinator.stored_answers import READERS, StoredAnswer, read_columns
-from coordinator.targets import Target
+from coordinator.targets import WRITERS, Target
 
-__all__ = ["WRITERS", "Pools", "Solve", "Stages", "piece_keys"]
+__all__ = ["Pools", "Solve", "Stages", "piece_keys"]
 
-WRITERS = 4  # parts being written at once, each of them copied once
 Solve = Callable[[NDArray[Any], NDArray[Any]], Check]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoder.derived import derived_shape
 from encoder.errors import (
     EncodeError,
     MemoryTooSmall,
@@ -27,6 +28,7 @@ __all__ = [
     "SpoolTooSmall",
     "SubtasksRefused",
     "check_subtasks",
+    "derived_shape",
     "encode",
     "open_source",
 ]

@@ -22,6 +22,7 @@ from blockstore.errors import MatrixMissing, StoreError
 from blockstore.manifest import Manifest, load_manifest, save_manifest
 from blockstore.subtasks import Subtasks
 from blockstore.tiling import least_memory
+from encoder.derived import derive_source
 from encoder.errors import EncodeError, MemoryTooSmall, NameTaken
 from encoder.identity import name_taken, same_matrix
 from encoder.layout import piece_bytes, plan_layout
@@ -55,6 +56,7 @@ def encode(
     progress: Listener | None = None,
     subtasks: int = 1,
     per_object: int = 1,
+    derive: str | None = None,
 ) -> Manifest:
     """Encode a matrix of n rows and d columns into `code.workers` coded blocks in `bucket`.
 
@@ -73,6 +75,7 @@ def encode(
     progress : called with `EncodeProgress` events, from any thread, one call at a time
     subtasks : r, the blocks of each worker: the code's blocks are for `code.workers` / r workers
     per_object : consecutive answers of a worker that share an object, a divisor of r
+    derive : "transpose" or "gram" encodes X^T or X^T X of the source X (`encoder.derived`)
 
     Returns
     -------
@@ -98,7 +101,8 @@ def encode(
     if threads is not None and threads < 1:
         raise EncodeError(f"threads must be at least 1, got {threads}")
     folder = spool_folder(spool)
-    with open_source(source, bucket.client) as opened:
+    given = open_source(source, bucket.client)
+    with derive_source(given, derive, memory, folder, progress) as opened:
         shares = share_out(code, opened.shape[0], subtasks, per_object)
         bucket.check()
         existing = _find_existing(bucket, name)
@@ -139,7 +143,9 @@ def _decide(
     source.check_unchanged()
     dtype = coded_dtype(source, scan, code)
     if existing is not None:
-        if same_matrix(existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares):
+        if same_matrix(
+            existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares, source.derived
+        ):
             return existing.manifest
         if not replace:
             same = existing.manifest.source_digest == scan.digest

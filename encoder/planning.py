@@ -73,6 +73,7 @@ def draft_manifest(
         source_digest=scan.digest,
         source=source.description,
         subtasks=subtasks,
+        derived=source.derived,
     )
 
 

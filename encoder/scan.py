@@ -32,8 +32,16 @@ class Scan:
     digest: str
 
 
-def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) -> Scan:
+def scan_source(
+    source: Source,
+    piece_bytes: int,
+    count: Callable[[int], None],
+    look: Callable[[Piece, NDArray[Any]], None] | None = None,
+) -> Scan:
     """Read all of `source` in pieces of at most `piece_bytes`; `count` is told of the bytes read.
+
+    `look`, by default the source's own, is shown every piece that is finite, in order and in little
+    endian.
 
     Raises `SourceRefused`, naming the first row (and its first column) that holds NaN or Inf.
     Memory: `source.parallel_reads` + 2 pieces.
@@ -42,6 +50,7 @@ def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) 
     low: Any = None
     high: Any = None
     bad: tuple[int, int] | None = None
+    shown = look or source.look
     for piece, entries in _read_ahead(source, piece_bytes):
         least, most = entries.min(), entries.max()
         if not (np.isfinite(least) and np.isfinite(most)):
@@ -53,6 +62,7 @@ def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) 
         high = most if high is None else max(high, most)
         canonical = np.ascontiguousarray(entries, entries.dtype.newbyteorder("<"))
         digest.update(byte_view(canonical))
+        shown(piece, canonical)
         count(canonical.nbytes)
     if bad is not None:
         value = source.read(bad[0], bad[0] + 1, bad[1], bad[1] + 1)[0, 0]

@@ -37,6 +37,7 @@ def encode(
     schedule: str | None = None,
     memory: int | str = "1GB",
     replace: bool = False,
+    derive: Literal["transpose", "gram"] | None = None,
     on_choice: Callable[[CodeChoice], None] | None = None,
     on_progress: Callable[[EncodeProgress], None] | None = None,
     **place: str | None,
@@ -59,6 +60,8 @@ def encode(
     per_object : consecutive answers that share an object in the bucket, a divisor of r
     memory : most bytes the encoder may hold ("1GB", "512MiB")
     replace : overwrite a matrix of that name that has other content
+    derive : "transpose" encodes source^T, "gram" source^T source (d, d), for training
+        (docs/training.md)
     place : stack=, bucket=: see `polarlambda.connect.Place`
 
     Raises, before anything is written: `BadInput`, `NameRefused`, `ArrayRefused`, `CodeError`,
@@ -68,7 +71,7 @@ def encode(
     """
     from blockstore.keys import validate_name
     from coordinator.planning import choose_code, choose_subtasks
-    from encoder import check_subtasks, open_source
+    from encoder import check_subtasks, derived_shape, open_source
     from encoder import encode as encode_blocks
 
     validate_name(name)
@@ -79,7 +82,7 @@ def encode(
         raise BadInput("a schedule needs subtasks: the number of codewords of each worker")
     bucket = open_bucket(Place(**place).settings())
     with open_source(source, bucket.client) as opened:
-        shape, dtype = opened.shape, opened.dtype
+        shape, dtype = derived_shape(opened.shape, opened.dtype, derive)
     if schedule is not None:
         if (code, code_options or None, data_blocks, redundancy) != ("auto", None, None, None):
             raise BadInput(
@@ -110,6 +113,7 @@ def encode(
         progress=on_progress,
         subtasks=subtasks,
         per_object=per_object,
+        derive=derive,
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
 from polarlambda.errors import BadInput
-from polarlambda.product import Listeners, run_here
+from polarlambda.product import Listeners, read_request, run_here
 from polarlambda.product_deployed import run_deployed
 from polarlambda.settings import Settings
-from polarlambda.vectors import read_vector
+from polarlambda.vectors import read_vector, refer_to
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from coordinator.planning import RunPlan
     from polarcodes import ErasureCode
     from polarlambda.result import Arrival, Result
+    from polarlambda.session import Session
     from polarlambda.vectors import Vector
 
     On = Literal["local", "lambda"]
@@ -109,20 +111,25 @@ class CodedMatrix:
         delays: str = "lambda-rare-tail",
         worker_memory_mb: int | None = None,
         on: On = "local",
+        concurrency: int | None = None,
+        prices: str | os.PathLike[str] | None = None,
+        region: str | None = None,
     ) -> RunPlan:
         """What a product with ``x``, or with one of ``x_columns`` columns, will need and cost.
 
-        Memory and time limit are those of the deployed worker when the settings name one. Writes
-        nothing, invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to change).
+        Memory and time limit are those of the deployed worker when the settings name one, prices
+        those of its region unless ``prices`` (a file, docs/cost.md) or ``region`` say otherwise;
+        ``concurrency`` is the account's, 1,000 if not given. Writes nothing, invokes nothing.
+        Raises `BadInput`, `PlanRefused` (it names the number to change).
         """
         from coordinator.planning import plan_multiply
-        from polarlambda.planning import delay_model
+        from polarlambda.planning import assumed, delay_model, price_list
 
         shape: tuple[int, ...] = (self.shape[1], x_columns)
         if x is not None:
             array = read_vector(x, self.manifest)
             shape, x_dtype = array.shape, array.dtype.str
-        limits = DEPLOYED
+        limits, chosen = DEPLOYED, prices is not None or region is not None
         if self._settings.worker:
             limits = worker_limits(function_client(), self._settings.worker)
         return plan_multiply(
@@ -132,8 +139,9 @@ class CodedMatrix:
             worker_memory_mb=worker_memory_mb or limits.memory_mb,
             worker_timeout=limits.timeout,
             on=on,
-            prices=limits.prices,
+            prices=price_list(prices, region, limits.architecture) if chosen else limits.prices,
             delays=delay_model(delays),
+            platform=assumed(concurrency),
         )
 
     def multiply(
@@ -143,6 +151,7 @@ class CodedMatrix:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        reference: str | Result | None = None,
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -159,6 +168,12 @@ class CodedMatrix:
             limit plus 30 s after the last invocation
         estimator : which estimate stands in for A x before it is exact: "best" (the least predicted
             error), "paper" (the unbiased one), "shrinkage" or "least-squares"
+        reference : the id or the Result of an exact product of this matrix by an x_ref of the same
+            shape, for iterations: the workers multiply by x - x_ref (in float64), and A x_ref is
+            added, so that an estimate's error scales with the step. All errors are still relative
+            to A x, by the norm of the estimate, and rows that "tasks=0.95" ends without hold those
+            of A x_ref. The value is float64. An exact one adds its own rounding to that of A x_ref
+            (`Result.rounding` bounds the sum)
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
@@ -172,14 +187,7 @@ class CodedMatrix:
         its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
         run the same way, and is raised.
         """
-        from coordinator.estimate import check_estimator
-        from coordinator.inputs import check_deadline
-        from coordinator.until import parse_until
-
-        array = read_vector(x, self.manifest)
-        parse_until(until)
-        check_deadline(deadline)
-        check_estimator(self.code, estimator)
+        array = read_request(x, self.manifest, until, deadline, estimator)
         if on not in ("local", "lambda"):
             raise BadInput(f'on must be "local" or "lambda", got {on!r}')
         run = run_here if on == "local" else run_deployed
@@ -191,5 +199,20 @@ class CodedMatrix:
             until=until,
             deadline=deadline,
             estimator=estimator,
+            reference=refer_to(reference),
             listeners=Listeners(on_arrival, on_event),
         )
+
+    def session(self, mode: Literal["invoke"] = "invoke") -> Session:
+        """A series of products on this matrix: clients, limits and plans are kept between them.
+
+        mode : "invoke", one invocation per worker and product
+
+        Close it, or use it as a context manager. Raises `BadInput`, `SettingMissing`,
+        `FunctionMissing`, `InvokeDenied`.
+        """
+        from polarlambda.session import Session
+
+        if mode != "invoke":
+            raise BadInput(f'mode must be "invoke", got {mode!r}')
+        return Session(self.manifest, self._bucket, self._settings)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polarlambda.connect import worker_limits
 from polarlambda.result import Arrival, Result, finite
 from polarlambda.settings import Settings
+from polarlambda.vectors import read_vector
+from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
     from coordinator.events import Event
-    from coordinator.invoker import LambdaInvoker
     from coordinator.outcome import Outcome
-    from coordinator.report import Billing
-
-INVOKE_THREADS = 32
+    from polarlambda.vectors import Vector
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,25 @@ class Listeners:
             self.on_arrival(arrival)
 
 
+def read_request(
+    x: Vector, manifest: Manifest, until: str, deadline: float | None, estimator: str
+) -> np.ndarray[Any, Any]:
+    """x as an array, everything that was asked having been checked; see `CodedMatrix.multiply`.
+
+    Raises `BadInput`, `InputRefused`, `UntilRefused`.
+    """
+    from coordinator.estimate import check_estimator
+    from coordinator.inputs import check_deadline
+    from coordinator.until import parse_until
+    from polarcodes import code_from_manifest
+
+    array = read_vector(x, manifest)
+    parse_until(until)
+    check_deadline(deadline)
+    check_estimator(code_from_manifest(manifest.code), estimator)
+    return array
+
+
 def run_here(
     manifest: Manifest,
     bucket: Bucket,
@@ -47,12 +64,15 @@ def run_here(
     until: str,
     deadline: float | None,
     estimator: str,
+    reference: str | None,
     listeners: Listeners,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
+    from coordinator.reference import DTYPE
     from coordinator.run import start_run
 
-    invoker, billing = _worker(settings, manifest, x.shape, x.dtype)
+    worker = DeployedWorker.find(settings)
+    sent = x.dtype if reference is None else DTYPE
     outcome = start_run(
         bucket,
         manifest,
@@ -60,11 +80,12 @@ def run_here(
         until=until,
         deadline=deadline,
         estimator=estimator,
-        invoker=invoker,
+        reference=reference,
+        invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=billing,
+        billing=worker.billing(manifest, x.shape, sent),
     )
-    return _result(outcome)
+    return to_result(outcome)
 
 
 def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
@@ -77,46 +98,19 @@ def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listene
 
     spec = RunStore(bucket, run).load_spec()
     manifest = load_manifest(bucket, spec.matrix)
-    invoker, billing = _worker(settings, manifest, spec.x_shape, np.dtype(spec.x_dtype))
-    outcome = resume_run(bucket, run, invoker=invoker, on_event=listeners.hear, billing=billing)
-    return _result(outcome)
-
-
-def _worker(
-    settings: Settings, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
-) -> tuple[LambdaInvoker, Billing]:
-    """The deployed worker, checked to be there, and a plan that says that the product fits it.
-
-    Raises `SettingMissing`, `FunctionMissing`, `InvokeDenied`, `PlanRefused`.
-    """
-    from coordinator.invoker import LambdaInvoker, lambda_client
-    from coordinator.planning import QUICK_ROUNDS, plan_multiply
-    from coordinator.report import Billing
-
-    function = settings.need("worker")
-    client = lambda_client(pool=INVOKE_THREADS)
-    invoker = LambdaInvoker(client, function, threads=INVOKE_THREADS)
-    invoker.check()
-    limits = worker_limits(client, function)
-    plan = plan_multiply(
-        manifest,
-        x_shape,
-        x_dtype,
-        worker_memory_mb=limits.memory_mb,
-        worker_timeout=limits.timeout,
-        prices=limits.prices,
-        rounds=QUICK_ROUNDS,
+    worker = DeployedWorker.find(settings)
+    outcome = resume_run(
+        bucket,
+        run,
+        invoker=worker.invoker(),
+        on_event=listeners.hear,
+        billing=worker.billing(manifest, spec.x_shape, np.dtype(spec.x_dtype)),
     )
-    billing = Billing(
-        worker_memory_mb=limits.memory_mb,
-        worker_timeout=limits.timeout,
-        prices=limits.prices,
-        planned=plan.to_json(),
-    )
-    return invoker, billing
+    return to_result(outcome)
 
 
-def _result(outcome: Outcome) -> Result:
+def to_result(outcome: Outcome) -> Result:
+    """What the caller of a product gets of a run's outcome."""
     return Result(
         run=outcome.run,
         state=outcome.state,
@@ -136,6 +130,7 @@ def _result(outcome: Outcome) -> Result:
         message=outcome.message,
         method=outcome.method,
         rounding=outcome.rounding,
+        reference=outcome.reference,
         verification=outcome.verification,
     )
 

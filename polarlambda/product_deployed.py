@@ -34,24 +34,32 @@ def run_deployed(
     until: str,
     deadline: float | None,
     estimator: str,
+    reference: str | None,
     listeners: Listeners,
 ) -> Result:
     """Upload x and have the deployed coordinator run the product; read the value by its key."""
-    from blockstore.keys import new_run_id, x_key
+    from blockstore.keys import asked_key, new_run_id, x_key
     from blockstore.runs import RunStore
+    from coordinator.reference import check_reference
 
     function = settings.need("coordinator")
     client = function_client()
     check_coordinator(client, function)
     run = new_run_id(int(time.time() * 1000), os.urandom(10))
-    RunStore(bucket, run).save_x(x)
+    store = RunStore(bucket, run)
+    if reference is None:
+        store.save_x(x)
+    else:  # x.npy will be the difference
+        check_reference(bucket, reference, manifest, x.shape)
+        store.save_asked(x)
     event = {
         "version": 1,
         "matrix": manifest.name,
-        "x": x_key(run),
+        "x": x_key(run) if reference is None else asked_key(run),
         "until": until,
         "deadline": deadline,
         "estimator": estimator,
+        "reference": reference,
         "run": run,
     }
     return _await_deployed(bucket, client, function, run, event, listeners)
@@ -113,6 +121,7 @@ def _await_deployed(
         message=answer["message"],
         method=answer["method"],
         rounding=answer["rounding"],
+        reference=answer["reference"],
         verification=answer["verification"],
     )
 

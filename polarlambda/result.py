@@ -54,7 +54,8 @@ class Result:
     predicted relative error, rms and 95 %; None when there is no estimate. exact : decoded;
     verified : the left-over equations of the code agree, `verification` in words. method : the
     decoder, or the estimator; rounding : predicted relative rms error of an exact value, whose
-    ``error`` is 0. met : what was asked (``until``) is met.
+    ``error`` is 0. reference : the exact run whose product was added to that of the difference of
+    the two x, None without one. met : what was asked (``until``) is met.
     arrivals : answers in, of ``workers`` times ``subtasks``. missing_rows : (first, last) of the
     ranges of rows that a run until "tasks=X" ended without, ``last`` not included: zero in value.
     seconds : since the run began; cost : dollars in all; bill : the lines of the cost, as
@@ -77,6 +78,7 @@ class Result:
     message: str
     method: str = ""
     rounding: float | None = None
+    reference: str | None = None
     verification: str = ""
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
@@ -91,6 +93,7 @@ class Result:
             "verified": self.verified,
             "method": self.method,
             "rounding": self.rounding,
+            "reference": self.reference,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "subtasks": self.subtasks,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from blockstore.manifest import Manifest
+    from polarlambda.result import Result
 
     Vector: TypeAlias = np.ndarray[Any, Any] | Sequence[Any] | str | os.PathLike[str]
 
@@ -28,6 +29,29 @@ def read_vector(x: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
     from coordinator.inputs import check_x
 
     return check_x(_load(x) if isinstance(x, str | os.PathLike) else _convert(x), manifest)
+
+
+def refer_to(reference: str | Result | None) -> str | None:
+    """The run id of a product to take differences to, which must be exact.
+
+    Whether there is such a run, on the same matrix and for an x of the same shape, is asked of the
+    bucket later. Raises `BadInput`, `NameRefused`.
+    """
+    from blockstore.keys import validate_run
+    from polarlambda.result import Result
+
+    if reference is None:
+        return None
+    if isinstance(reference, Result):
+        if not reference.exact:
+            raise BadInput(
+                f"reference is the {reference.state} product of run {reference.run}, not an exact "
+                "one: errors of estimates would add up. Refer to an exact product"
+            )
+        return reference.run
+    if not isinstance(reference, str):
+        raise BadInput(f"reference must be a run id or a Result, got {type(reference).__name__}")
+    return validate_run(reference)
 
 
 def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:

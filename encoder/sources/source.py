@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.arrays import check_dtype
+from blockstore.derived import Derived
 from blockstore.errors import ArrayRefused
 from encoder.errors import SourceRefused
 from encoder.pieces import Piece
@@ -25,6 +26,7 @@ class Source(ABC):
     order : "C" if stored row by row, "F" if column by column
     description : where it came from, for the manifest
     parallel_reads : how many reads at a time make sense
+    derived : from which matrix this one is made, after the first pass; None for one as it is given
     """
 
     shape: tuple[int, int]
@@ -32,6 +34,7 @@ class Source(ABC):
     order: str
     description: str
     parallel_reads: int = 1
+    derived: Derived | None = None
 
     @abstractmethod
     def read_piece(self, piece: Piece) -> NDArray[Any]:
@@ -41,6 +44,9 @@ class Source(ABC):
     @abstractmethod
     def check_unchanged(self) -> None:
         """Raise `SourceChanged` if the source is no longer what was opened."""
+
+    def look(self, piece: Piece, canonical: NDArray[Any]) -> None:  # noqa: B027
+        """Shown every piece of the first pass, in order (`encoder.scan`)."""
 
     def close(self) -> None:  # noqa: B027 (only some sources hold something open)
         """Release what the source holds."""

@@ -18,6 +18,7 @@ from blockstore.errors import (
 )
 from blockstore.manifest import Manifest, load_manifest
 from blockstore.runs import RunStore
+from coordinator import reference
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
 from coordinator.planning import QUICK_ROUNDS, plan_multiply
@@ -67,6 +68,7 @@ def serve(
         x = check_x(get_array(bucket, request.x), manifest)
     except CorruptObject as exc:
         raise InputRefused(f"x: {exc}") from exc
+    sent = x.dtype if request.reference is None else reference.DTYPE
     outcome = start_run(
         bucket,
         manifest,
@@ -75,8 +77,9 @@ def serve(
         until=request.until,
         deadline=request.deadline,
         estimator=request.estimator,
+        reference=request.reference,
         run=request.run,
-        billing=_plan(manifest, x.shape, x.dtype.str, billing),
+        billing=_plan(manifest, x.shape, sent.str, billing),
         time_left=time_left,
     )
     return outcome.to_json()

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
 )
+@click.option(
+    "--transpose", "derive", flag_value="transpose", help="Encode MATRIX's transpose, for training."
+)
+@click.option("--gram", "derive", flag_value="gram", help="Encode MATRIX^T MATRIX, for training.")
 @click.option("--replace", is_flag=True, help="Overwrite a matrix of that name.")
 @json_option
 @stack_option
@@ -58,6 +62,7 @@ def encode(
     schedule: str | None,
     seed: int,
     memory: str,
+    derive: Literal["transpose", "gram"] | None,
     replace: bool,
     as_json: bool,
     stack: str | None,
@@ -98,6 +103,7 @@ def encode(
             seed=seed,
             memory=memory,
             replace=replace,
+            derive=derive,
             on_choice=explain,
             on_progress=show,
             stack=stack,

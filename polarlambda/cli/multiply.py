@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="best, paper (unbiased), shrinkage or least-squares.",
 )
+@click.option(
+    "--reference",
+    metavar="RUN",
+    help="An exact run on NAME: multiply by the difference to its x, and add its product.",
+)
 @on_option
 @json_option
 @stack_option
@@ -47,6 +52,7 @@ def multiply(
     until: str,
     deadline: float | None,
     estimator: str,
+    reference: str | None,
     on: Literal["local", "lambda"],
     as_json: bool,
     stack: str | None,
@@ -65,6 +71,7 @@ def multiply(
             until=until,
             deadline=deadline,
             estimator=estimator,
+            reference=reference,
             on=on,
             on_arrival=show.arrival,
             on_event=show.event,

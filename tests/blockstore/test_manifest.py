@@ -52,7 +52,7 @@ def test_the_digest_covers_every_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "field", [f.name for f in dataclasses.fields(Manifest) if f.name != "subtasks"]
+    "field", [f.name for f in dataclasses.fields(Manifest) if f.name not in ("subtasks", "derived")]
 )
 def test_a_missing_field_is_named(field: str) -> None:
     document = json.loads(manifest().to_json())
