@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blockstore import keys
+from blockstore import decode_keys
 from blockstore.arrays import MAX_HEADER, PREAMBLE, header_bytes, parse_header
 from blockstore.errors import CorruptObject
 from blockstore.zarr_format import ZarrRows
@@ -41,7 +41,7 @@ class StoredProduct:
     def open(cls, bucket: Bucket, key: str) -> StoredProduct:
         """Look at what lies at `key`. Raises `ObjectMissing`, `CorruptObject`, `ArrayRefused`."""
         if key.endswith("/"):
-            rows = ZarrRows.parse(bucket.get(keys.zarr_metadata_key(key)))
+            rows = ZarrRows.parse(bucket.get(decode_keys.zarr_metadata_key(key)))
             return cls(bucket, key, rows.shape, rows.dtype, rows.chunk_rows)
         found = bucket.peek(key, 256)
         head = found.head
@@ -74,7 +74,7 @@ class StoredProduct:
         for number, first in enumerate(range(0, self.shape[0], self.step)):
             count = min(self.step, self.shape[0] - first)
             if self.key.endswith("/"):
-                name = keys.zarr_chunk_key(self.key, number, len(self.shape))
+                name = decode_keys.zarr_chunk_key(self.key, number, len(self.shape))
                 body = self.bucket.get(name)
                 if len(body) != self.step * row_bytes:
                     raise CorruptObject(f"s3://{self.bucket.name}/{name}: has {len(body)} bytes")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from blockstore import keys
+from blockstore import decode_keys
 from blockstore.bucket import Bucket
 from blockstore.errors import ObjectMissing
 from coordinator.check import Check
@@ -119,11 +119,11 @@ class Fleet:
                 found.failure, found.fatal = f"{report.kind}: {report.message}", report.fatal
         run, decoding = self.job.run, self.job.decoding
         waited_for = {
-            keys.decode_error_key(run, decoding, stage, number, found.task.attempt): found
+            decode_keys.decode_error_key(run, decoding, stage, number, found.task.attempt): found
             for number, found in open_ranges.items()
             if not found.failure
         }
-        for info in self.bucket.list(keys.decode_error_prefix(run, decoding)):
+        for info in self.bucket.list(decode_keys.decode_error_prefix(run, decoding)):
             if info.key in waited_for:
                 self._read_failure(info.key, waited_for[info.key])
 

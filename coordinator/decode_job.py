@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstore import documents, keys
+from blockstore import decode_keys, documents, keys
 from blockstore.arrays import get_array, put_array
 from blockstore.bucket import Bucket
 from blockstore.documents import Fields
@@ -64,7 +64,7 @@ class DecodeJob:
         """Where the product goes: key of an .npy, or prefix of a Zarr array."""
         if self.kind == "npy":
             return keys.final_result_key(self.run)
-        return keys.zarr_prefix(self.run)
+        return decode_keys.zarr_prefix(self.run)
 
     def target(self, bucket: Bucket) -> Target:
         """Where the product is written; begins an upload if the job has none."""
@@ -140,17 +140,17 @@ class DecodeJob:
             method = str(arrays.pop("method"))
             names: dict[str, Any] = {"method": method, "arrays": sorted(arrays)}
             for name, values in arrays.items():
-                put_array(bucket, keys.plan_array_key(self.run, self.decoding, name), values)
+                put_array(bucket, decode_keys.plan_array_key(self.run, self.decoding, name), values)
         else:
             names = {}
         body = documents.dump(self.to_json() | {"plan": names})
-        key = keys.job_key(self.run, self.decoding)
+        key = decode_keys.job_key(self.run, self.decoding)
         return bucket.put(key, body, if_none_match=True, content_type=JSON)
 
     @classmethod
     def load(cls, bucket: Bucket, run: str, decoding: str) -> tuple[DecodeJob, Mapping[str, Any]]:
         """(job, names of its plan's arrays); raises `ObjectMissing`, `RunRecordError`."""
-        body = bucket.get(keys.job_key(run, decoding))
+        body = bucket.get(decode_keys.job_key(run, decoding))
         data = documents.parse(body, "job.json", RunRecordError)
         return cls.from_json(data), Fields(data, "job.json", RunRecordError).object("plan")
 
@@ -161,7 +161,7 @@ class DecodeJob:
         """
         decoding = self.decoding
         arrays = {
-            name: get_array(bucket, keys.plan_array_key(self.run, decoding, name))
+            name: get_array(bucket, decode_keys.plan_array_key(self.run, decoding, name))
             for name in names["arrays"]
         }
         plan = DecodingPlan.from_arrays({"method": np.array(names["method"]), **arrays})
@@ -173,7 +173,7 @@ def put_done(bucket: Bucket, job: DecodeJob, stage: str, number: int, check: Che
     """Write down that a range of a stage is done, and what its equations say."""
     worst = check.worst if math.isfinite(check.worst) else LARGEST
     record = {"version": VERSION, "worst": worst, "suspect": check.suspect}
-    key = keys.done_key(job.run, job.decoding, stage, number)
+    key = decode_keys.done_key(job.run, job.decoding, stage, number)
     bucket.put(key, documents.dump(record), content_type=JSON)
 
 
@@ -181,7 +181,7 @@ def get_checks(
     bucket: Bucket, job: DecodeJob, stage: str, known: dict[int, Check]
 ) -> dict[int, Check]:
     """`known`, and the records that are there besides: what is done, by number."""
-    prefix = keys.done_prefix(job.run, job.decoding, stage)
+    prefix = decode_keys.done_prefix(job.run, job.decoding, stage)
     for info in bucket.list(prefix):
         number = info.key.removeprefix(prefix).removesuffix(".json")
         if not number.isdecimal() or int(number) in known:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blockstore import keys
+from blockstore import decode_keys
 from blockstore.bucket import Bucket
 from blockstore.errors import ObjectMissing, UploadMissing
 from blockstore.products import StoredProduct
@@ -63,7 +63,7 @@ class StoredDecoder:
         try:
             return self._decode(wanted, decoder)
         except UploadMissing:  # of a coordinator that died long ago: its parts were thrown away
-            self.bucket.delete_prefix(keys.decoding_prefix(self.run, wanted.decoding))
+            self.bucket.delete_prefix(decode_keys.decoding_prefix(self.run, wanted.decoding))
             return self._decode(wanted, decoder)
 
     def _decode(self, wanted: DecodeJob, decoder: Decoder) -> tuple[Decoding, str] | None:

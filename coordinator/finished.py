@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blockstore import keys
+from blockstore import decode_keys, keys
 from blockstore.errors import ObjectMissing, RunRecordError
 from blockstore.products import StoredProduct
 from blockstore.records import ErrorRecord
@@ -24,7 +24,7 @@ def load_finished(store: RunStore, memory: int | None = None) -> Outcome | None:
             return None
         spec, report = store.load_spec(), store.get_report()
         npy = spec.result == "npy"
-        key = keys.final_result_key(store.run) if npy else keys.zarr_prefix(store.run)
+        key = keys.final_result_key(store.run) if npy else decode_keys.zarr_prefix(store.run)
         product = StoredProduct.open(store.bucket, key)
         small = memory is None or 2 * product.data_bytes <= memory
         return Outcome(

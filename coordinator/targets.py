@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore import keys
+from blockstore import decode_keys, keys
 from blockstore.arrays import byte_view, npy_header
 from blockstore.bucket import Bucket
 from blockstore.runs import RunStore
@@ -111,14 +111,14 @@ class ZarrTarget:
 
     def finish(self) -> None:
         """See `Target.finish`; every chunk was written by somebody who said so."""
-        name = keys.zarr_metadata_key(self.key)
+        name = decode_keys.zarr_metadata_key(self.key)
         self._bucket.put(name, self._rows.metadata(), content_type="application/json")
 
     def abort(self) -> None:
         """See `Target.abort`; chunks without a description are no array."""
 
     def _chunk(self, part: int) -> str:
-        return keys.zarr_chunk_key(self.key, part, len(self._rows.shape))
+        return decode_keys.zarr_chunk_key(self.key, part, len(self._rows.shape))
 
 
 def write_product(store: RunStore, kind: str, value: NDArray[Any]) -> str:
@@ -127,7 +127,7 @@ def write_product(store: RunStore, kind: str, value: NDArray[Any]) -> str:
     if kind == "npy" and value.nbytes <= WHOLE_BYTES:
         return store.put_final(value)
     npy, columns = kind == "npy", math.prod(value.shape[1:])
-    key = keys.final_result_key(store.run) if npy else keys.zarr_prefix(store.run)
+    key = keys.final_result_key(store.run) if npy else decode_keys.zarr_prefix(store.run)
     layout = Layout(value.shape, 1, 1, len(value), columns)
     cut = cut_product(layout, value.itemsize, len(value), NPY if npy else ZARR)
     target = open_target(store.bucket, "npy" if npy else "zarr", key, layout, value.dtype, cut)

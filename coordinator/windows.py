@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore import keys
+from blockstore import decode_keys
 from blockstore.arrays import byte_view, encode_array, npy_header
 from blockstore.bucket import Bucket
 from coordinator.answers import column_chunks
@@ -128,7 +128,7 @@ class Stages:
 
         def write(index: int) -> None:
             body = encode_array(bands[index * group : (index + 1) * group])
-            self.bucket.put(keys.piece_key(self.run, self.decoding, number, index), body)
+            self.bucket.put(decode_keys.piece_key(self.run, self.decoding, number, index), body)
 
         for _ in self.pools.writers.map(write, range(-(-self.layout.down // group))):
             pass
@@ -149,7 +149,9 @@ class Stages:
                 shape = (bands, bottom - top, self.layout.columns)
                 start = len(npy_header(self.dtype, shape))
                 start += (inside * (bottom - top) + a - block * height - top) * row_bytes
-                found.append((keys.piece_key(self.run, self.decoding, window, index), start, a, b))
+                found.append(
+                    (decode_keys.piece_key(self.run, self.decoding, window, index), start, a, b)
+                )
         return found
 
 
@@ -160,7 +162,7 @@ def piece_keys(
     if cut.direct:
         return []
     return [
-        keys.piece_key(run, decoding, window, group)
+        decode_keys.piece_key(run, decoding, window, group)
         for window in range(len(cut.windows))
         for group in range(-(-layout.down // _group(layout, cut, window, dtype)))
     ]

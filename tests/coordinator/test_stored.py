@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockstore import keys
+from blockstore import decode_keys, keys
 from blockstore.arrays import encode_array
 from blockstore.products import StoredProduct
 from coordinator import budget, cut, decode_stored, estimate_stored, events
@@ -186,7 +186,7 @@ def test_a_wrong_answer_contradicts_the_equations_and_nothing_appears(chunked, k
     outcome = start(made, result=kind)
     assert outcome.state == "failed" and "left-over equations" in outcome.message
     assert keys.final_result_key(RUN) not in made.bucket.objects
-    assert keys.zarr_metadata_key(keys.zarr_prefix(RUN)) not in made.bucket.objects
+    assert decode_keys.zarr_metadata_key(decode_keys.zarr_prefix(RUN)) not in made.bucket.objects
     assert not made.bucket.uploads
 
 
@@ -217,7 +217,7 @@ def test_killed_at_any_request_of_the_decoding_another_coordinator_finishes(chun
             made.bucket.before = lambda kind, key: None
             outcome = resume(made)
             assert outcome.exact
-            key = keys.final_result_key(RUN) if kind == "npy" else keys.zarr_prefix(RUN)
+            key = keys.final_result_key(RUN) if kind == "npy" else decode_keys.zarr_prefix(RUN)
             assert StoredProduct.open(made.bucket, key).load().tobytes() == wanted.tobytes()
 
 
@@ -305,7 +305,7 @@ def test_a_zarr_array_of_a_product_in_memory():
     made = platform()
     outcome = start(made, result="zarr")
     assert close(outcome.value, made.product)
-    assert outcome.result_key == keys.zarr_prefix(RUN)
+    assert outcome.result_key == decode_keys.zarr_prefix(RUN)
     found = StoredProduct.open(made.bucket, outcome.result_key).load()
     assert found.tobytes() == outcome.value.tobytes()
     assert resume(made).value.tobytes() == outcome.value.tobytes()
