@@ -54,6 +54,7 @@ class RunContext:
     estimate: ProductEstimate | None = None
     decoding: Decoding | None = None
     result_key: str | None = None
+    estimate_key: str | None = None
     opened: float = 0.0
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
@@ -67,10 +68,16 @@ class RunContext:
         self.opened = self.clock.now()
         spec, reference = self.journal.spec, self.reference
         self.estimates = Estimates(
-            self.code, self.answers, spec.estimator, reference.shift if reference else None
+            self.code,
+            self.answers,
+            spec.estimator,
+            reference.shift if reference else None,
+            metric=spec.metric,
         )
         changes = self.estimates if reference else None
-        self.judge = Judge(self.code, self.answers.form, ESTIMATORS[spec.estimator], changes)
+        self.judge = Judge(
+            self.code, self.answers.form, ESTIMATORS[spec.estimator], changes, metric=spec.metric
+        )
         self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
 
     @classmethod
@@ -101,6 +108,11 @@ class RunContext:
         return self.estimate.method if self.estimate is not None else ""
 
     @property
+    def metric(self) -> str:
+        """What errors of estimates are errors of."""
+        return self.journal.spec.metric
+
+    @property
     def elapsed(self) -> float:
         """Seconds since the run began."""
         return self.clock.now() - self.journal.began
@@ -120,7 +132,7 @@ class RunContext:
         arrivals = fields.setdefault("arrivals", len(self.answers))
         fields.setdefault("error", self.judge.predicted_error(arrivals))
         shares = self.manifest.shares
-        fields |= {"workers": shares.workers, "subtasks": shares.per_worker}
+        fields |= {"workers": shares.workers, "subtasks": shares.per_worker, "metric": self.metric}
         told = event(t=self.elapsed, run=self.store.run, **fields)
         try:
             self.on_event(told)
@@ -145,6 +157,7 @@ class RunContext:
                 exact=exact,
                 verified=exact and self.decoding is not None and self.decoding.verified,
                 method=self.method,
+                metric=self.metric,
                 rounding=self.decoding.error if exact and self.decoding is not None else None,
                 seconds=self.elapsed,
                 attempt=max(1, attempt),

@@ -32,10 +32,11 @@ class StoredEstimator:
         answers: StoredAnswers,
         run: str,
         estimator: str,
+        metric: str,
         recovered: RecoveredRows | None,
     ) -> None:
         self._bucket, self._code, self._answers, self._run = bucket, code, answers, run
-        self._estimator, self._recovered = estimator, recovered
+        self._estimator, self._metric, self._recovered = estimator, metric, recovered
 
     def errors(self, places: Sequence[int]) -> ProductEstimate:
         """Errors and method of the estimate from these answers, without its value: they are those
@@ -101,4 +102,4 @@ class StoredEstimator:
         found = self._recovered.solution(places) if self._recovered else None
         if found is not None:
             return found
-        return Estimation(self._code, self._answers.form, places, self._estimator)
+        return Estimation(self._code, self._answers.form, places, self._estimator, self._metric)

@@ -45,6 +45,7 @@ def load_finished(store: RunStore, memory: int | None = None) -> Outcome | None:
             cost=status.cost,
             message=status.message,
             method=status.method,
+            metric=status.metric,
             rounding=status.rounding,
             reference=report.get("reference"),
             result_key=key,

@@ -41,8 +41,8 @@ class Performer:
         """Carry out an order; returns the signals that follow from it."""
         context = self._context
         match action:
-            case Invoke(workers=workers, attempt=attempt):
-                self._dispatcher.send(workers, attempt)
+            case Invoke(workers=workers, attempt=attempt, relaunch=relaunch):
+                self._dispatcher.send(workers, attempt, relaunch)
             case Publish():
                 return [self._products.publish(state, "running")]
             case PutStop(attempt=attempt):

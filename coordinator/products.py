@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockstore import keys
 from coordinator import events
 from coordinator.answers import DecisiveAnswerLost
 from coordinator.context import RunContext
@@ -42,6 +43,7 @@ class Products:
         context.estimate = known
         if known.value is not None:
             context.store.put_estimate(known.value)
+            context.estimate_key = keys.estimate_key(context.store.run)
         context.put_status(name, state.attempt)
         seconds = context.clock.now() - began
         context.spend("estimate", seconds)
@@ -107,11 +109,14 @@ class Products:
             answers,
             spec.run,
             spec.estimator,
+            spec.metric,
             context.recovered if tasks else None,
         )
         if name == "running" or state.decisive is not None:
             return estimator.errors(state.arrived)
-        return estimator.write(state.arrived, context.options.budget, x_bytes(spec))
+        known = estimator.write(state.arrived, context.options.budget, x_bytes(spec))
+        context.estimate_key = keys.estimate_key(spec.run)
+        return known
 
     def _decode_stored(
         self, answers: StoredAnswers, decisive: tuple[int, ...]
