@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from blockstore import keys
 from blockstore.bucket import Bucket
@@ -12,8 +13,10 @@ from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 from coordinator.collect import THREADS
 from coordinator.context import RunContext
+from coordinator.decode_options import DecodeOptions, check_decoding
 from coordinator.estimate import check_estimator
 from coordinator.events import Event
+from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused, check_deadline
 from coordinator.journal import Journal, timestamp
 from coordinator.meter import MeteredBucket
@@ -51,6 +54,9 @@ def start_pair(
     deadline: float | None = None,
     estimator: str = "best",
     relaunch: str | float | Relaunch | None = None,
+    decode: str = "local",
+    result: str = "npy",
+    options: DecodeOptions | None = None,
     on_event: Callable[[Event], None] | None = None,
     run: str | None = None,
     clock: Clock | None = None,
@@ -86,12 +92,16 @@ def start_pair(
         deadline=limit,
         estimator=estimator,
         relaunch=None if policy is None else str(policy),
+        decode=decode,
+        result=result,
     )
+    options = replace(options or DecodeOptions(), time_left=time_left)
+    check_decoding(AnswerForm.of_pair(pair), spec, options)
     metered = MeteredBucket(bucket)
     journal = Journal(spec)
     if not journal.create(RunStore(metered, run)):
         raise InputRefused(
             f"run {run} has begun already: resume it, or leave the id out to start another one"
         )
-    context = RunContext.open(metered, pair, journal, clock, on_event, None)
+    context = RunContext.open(metered, pair, journal, clock, on_event, None, options)
     return carry(context, metered, invoker, billing, time_left, threads)

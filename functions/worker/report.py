@@ -29,6 +29,7 @@ def metadata(task: Task, product: Product, cold: bool, seconds: float) -> Answer
         seconds_total=seconds,
         peak_memory=peak_memory(),
         scale=product.scale,
+        finite=True,  # or `multiply` would have raised
     )
 
 
