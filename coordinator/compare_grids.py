@@ -11,6 +11,7 @@ from coordinator.grid_sizes import SURVIVED
 from coordinator.pair_plan import PairPlan, plan_pair
 from coordinator.planned_pairs import Factor, planned_pair
 from coordinator.platform import Platform
+from coordinator.prices import Prices
 from coordinator.refusals import PlanRefused
 from polarcodes import InvalidCode
 from polarcodes.delays import DelayModel
@@ -53,6 +54,7 @@ def compare_grids(
     worker_timeout: float = 300.0,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
+    prices: Prices | None = None,
 ) -> tuple[Way, ...]:
     """Plan the chosen grid, one side coded, the columns of B in groups, and no coding.
 
@@ -77,7 +79,7 @@ def compare_grids(
         "delays": delays,
         "platform": platform,
     }
-    found = [_way("both", chosen, left, right, limits)]
+    found = [_way("both", chosen, left, right, limits, prices)]
     for name, grid, family, survives in ways:
         try:
             data_grid = grid if survives == 0 else None
@@ -85,7 +87,7 @@ def compare_grids(
         except (PlanRefused, InvalidCode) as error:
             found.append(Way(name, survives, None, str(error)))
             continue
-        found.append(_way(name, choice, left, right, limits))
+        found.append(_way(name, choice, left, right, limits, prices))
     return tuple(found)
 
 
@@ -95,10 +97,11 @@ def _way(
     left: Factor,
     right: Factor,
     limits: dict[str, Any],
+    prices: Prices | None,
 ) -> Way:
     pair = planned_pair(left, right, choice.make())
     try:
-        plan = plan_pair(pair, rounds=ROUNDS, **limits)
+        plan = plan_pair(pair, prices=prices, rounds=ROUNDS, **limits)
     except PlanRefused as error:
         return Way(name, choice.survives, None, str(error))
     return Way(name, choice.survives, plan)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
     from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
     from polarlambda.matrix import CodedMatrix
+    from polarlambda.pair_planning import MatmulPlan, plan_matmul
     from polarlambda.pair_product import matmul
     from polarlambda.planning import plan_matrix
     from polarlambda.result import Arrival, Result
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "encoding": ("encode",),
     "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
+    "pair_planning": ("MatmulPlan", "plan_matmul"),
     "pair_product": ("matmul",),
     "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
     "matrix": ("CodedMatrix",),
@@ -51,6 +53,7 @@ __all__ = [
     "Arrival",
     "BadInput",
     "CodedMatrix",
+    "MatmulPlan",
     "PlatformError",
     "PolarlambdaError",
     "Result",
@@ -64,6 +67,7 @@ __all__ = [
     "list_matrices",
     "list_runs",
     "matmul",
+    "plan_matmul",
     "plan_matrix",
     "resume_run",
     "show_matrix",

@@ -21,6 +21,16 @@ class SubtasksType(click.ParamType):
         return value if value == "auto" else click.INT.convert(value, param, ctx)
 
 
+class BlocksType(click.ParamType):
+    """A number of blocks, or two of them, which stay text."""
+
+    name = "integer or S1xS2"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number, or "S1xS2" as it is."""
+        return value if isinstance(value, str) and "x" in value else click.INT(value, param, ctx)
+
+
 stack_option = click.option(
     "--stack",
     metavar="NAME",
