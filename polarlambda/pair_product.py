@@ -139,9 +139,6 @@ def _plan(
     """The codes of both factors, once everything is known to fit."""
     from coordinator.choose_grid import choose_grid
     from coordinator.estimate import check_estimator
-    from coordinator.pair_plan import plan_pair
-    from coordinator.planned_pairs import planned_pair
-    from coordinator.planning import QUICK_ROUNDS
     from polarcodes.grid import GridCode
 
     choice = choose_grid(
@@ -156,12 +153,6 @@ def _plan(
     )
     codes = choice.make(seed)
     check_estimator(GridCode(*codes), estimator)
-    plan_pair(
-        planned_pair(left.factor, right.factor, codes),
-        worker_memory_mb=limits.memory_mb,
-        worker_timeout=limits.timeout,
-        rounds=QUICK_ROUNDS,
-    )
     if on_choice is not None:
         on_choice(choice)
     return codes
