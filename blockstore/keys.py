@@ -162,9 +162,12 @@ def asked_key(run: str) -> str:
     return f"{RUNS}{run}/asked.npy"
 
 
-def results_prefix(run: str) -> str:
-    """Prefix of the workers' answers."""
-    return f"{RUNS}{run}/results/"
+def results_prefix(run: str, thousand: int | None = None) -> str:
+    """Prefix of the workers' answers, or of those of the workers 1,000 t to 1,000 t + 999.
+
+    For numbers of workers below 100,000, which have five digits.
+    """
+    return f"{RUNS}{run}/results/" + ("" if thousand is None else f"{thousand:02d}")
 
 
 def result_key(run: str, worker: int) -> str:

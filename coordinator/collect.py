@@ -29,10 +29,11 @@ from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
 from coordinator.form import AnswerForm
 from coordinator.ports import Clock
+from coordinator.run_keys import RunKeys
 
-__all__ = ["Answer", "Collector", "Listing"]
+__all__ = ["Answer", "Collector", "Listing", "fetch_threads"]
 
-THREADS = 16
+THREADS, MOST_THREADS = 16, 64
 UNAVAILABLE = 3  # listings in a row in which an answer may be unreadable before it counts as lost
 
 
@@ -61,6 +62,12 @@ class Listing:
     rejected: frozenset[int]
     stops: frozenset[int]
     seconds: float
+
+
+def fetch_threads(workers: int) -> int:
+    """GETs under way at once: each waits 0.1 s for its first byte, so thousands of answers need
+    more of them; 16 up to N = 512, 64 from N = 2,048 on."""
+    return min(MOST_THREADS, max(THREADS, workers // 32))
 
 
 class Collector:
@@ -92,6 +99,7 @@ class Collector:
         self._shape, self._dtype = form.block_shape, form.dtype
         self._x_digest, self._encoding, self._workers = x_digest, encoding, workers
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="collect")
+        self._keys = RunKeys(store, workers, form.shares.per_worker // form.shares.per_object)
         self._seen: set[str] = set()
         self._unreadable: dict[str, int] = {}
         self._rejected: dict[int, set[str]] = {}
@@ -108,8 +116,7 @@ class Collector:
         errors: list[tuple[str, tuple[int, int]]] = []
         stops: set[int] = set()
         run, began = self._store.run, self._clock.now()
-        for info in self._store.bucket.list(keys.run_prefix(run)):
-            key = info.key
+        for key in self._keys.look(self._seen, self._map):
             try:
                 if key.startswith(keys.stop_prefix(run)):
                     stops.add(int(key.removeprefix(keys.stop_prefix(run))))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from blockstore.tasks import WorkerTask
+if TYPE_CHECKING:
+    from blockstore.tasks import WorkerTask
 
 __all__ = ["Clock", "InvokeReport", "Invoker", "SystemClock"]
 

@@ -18,7 +18,7 @@ from blockstore.manifest import Manifest, load_manifest
 from blockstore.records import RunSpec, RunStatus
 from blockstore.runs import RunStore
 from coordinator import events
-from coordinator.collect import THREADS, Collector
+from coordinator.collect import Collector, fetch_threads
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.estimate import check_estimator
@@ -61,7 +61,7 @@ def start_run(
     clock: Clock | None = None,
     billing: Billing | None = None,
     time_left: Callable[[], float] | None = None,
-    threads: int = THREADS,
+    threads: int | None = None,
     fastest: float = FASTEST,
 ) -> Outcome:
     """Multiply: invoke the workers, publish estimates, decode, write result and report.
@@ -137,7 +137,7 @@ def resume_run(
     clock: Clock | None = None,
     billing: Billing | None = None,
     time_left: Callable[[], float] | None = None,
-    threads: int = THREADS,
+    threads: int | None = None,
 ) -> Outcome:
     """Carry on with a run whose coordinator died, was stopped, or handed it over.
 
@@ -199,7 +199,7 @@ def _carry(
     invoker: Invoker,
     billing: Billing | None,
     time_left: Callable[[], float] | None,
-    threads: int,
+    threads: int | None,
     fastest: float = FASTEST,
 ) -> Outcome:
     """Put the parts together, run the loop, write status and report."""
@@ -224,7 +224,7 @@ def _carry(
         encoding=spec.encoding,
         workers=manifest.workers,
         clock=clock,
-        threads=threads,
+        threads=threads or fetch_threads(manifest.workers),
     )
     dispatcher = Dispatcher(context, invoker)
     performer = Performer(context, dispatcher, stops)

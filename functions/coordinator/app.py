@@ -10,6 +10,7 @@ limit_threads()  # before NumPy is imported below
 
 from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
+from coordinator.collect import MOST_THREADS  # noqa: E402
 from coordinator.invoker import LambdaInvoker, lambda_client  # noqa: E402
 from functions import log  # noqa: E402
 from functions.coordinator.request import parse_request  # noqa: E402
@@ -52,6 +53,6 @@ def _connect() -> tuple[CoordinatorSettings, Bucket, Any]:
     global _connections
     if _connections is None:
         settings = CoordinatorSettings.read()
-        bucket = Bucket(s3_client(pool=THREADS), settings.bucket)
+        bucket = Bucket(s3_client(pool=MOST_THREADS), settings.bucket)
         _connections = settings, bucket, lambda_client(pool=THREADS)
     return _connections

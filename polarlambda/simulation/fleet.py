@@ -15,6 +15,7 @@ import numpy as np
 
 from blockstore import keys
 from blockstore.bucket import Bucket
+from coordinator.collect import fetch_threads
 from coordinator.encoding_plan import plan_encoding
 from coordinator.outcome import Outcome
 from coordinator.platform import Platform
@@ -135,7 +136,8 @@ def simulate(fleet: Fleet) -> FleetRun:
         silent=frozenset(int(worker) for worker in silent),
     )
     world = World(fleet.charge)
-    store = FleetStore(world, limits, fleet.seed)
+    threads = limits.threads or fetch_threads(fleet.workers)
+    store = FleetStore(world, limits, threads, fleet.seed)
     function = FleetLambda(world, limits, store, work, fleet.seed)
     invoker = PoolInvoker(world, limits, function)
     outcome = start_run(

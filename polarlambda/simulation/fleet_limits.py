@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coordinator.collect import THREADS
 from coordinator.platform import Platform
 
 __all__ = ["LIMITS", "FleetLimits", "TokenBucket"]
@@ -24,10 +23,10 @@ class FleetLimits:
     dispatch_cold_seconds: float = 0.5  # [assumed] the same, of the dispatch function
     invoke_cpu: float = 0.001  # [measured] processor time of a client for one invocation
     get_cpu: float = 0.001  # [measured] for one small GET
-    list_page_cpu: float = 0.065  # [measured] for a page of 1,000 keys
+    list_page_cpu: float = 0.028  # [measured] for a page of 1,000 keys
     list_seconds: float = 0.1  # [docs] until a page begins to come
     get_seconds: float = 0.1  # [docs] the same of a small object
-    threads: int = THREADS  # requests that the coordinator has under way at once
+    threads: int | None = None  # requests the coordinator has under way; None: as on AWS
     request_attempts: int = 5  # of the S3 client
     split_seconds: float = 60.0  # [assumed] of throttling after which S3 doubles a prefix's rate
     queue_first_pause: float = 1.0  # [docs] of an event that found no environment; doubles

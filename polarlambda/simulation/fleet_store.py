@@ -35,10 +35,10 @@ class FleetStore:
     """A bucket in memory behind an S3 client's methods, on virtual time.
 
     Requests of the coordinator's own thread follow one another; those of its other threads are
-    under way at the same time, as many as `limits.threads`. Workers ask by `ask` and `put_late`.
+    under way at the same time, `threads` of them. Workers ask by `ask` and `put_late`.
     """
 
-    def __init__(self, world: World, limits: FleetLimits, seed: int) -> None:
+    def __init__(self, world: World, limits: FleetLimits, threads: int, seed: int) -> None:
         self.requests: Counter[str] = Counter()
         self.slow_downs: Counter[str] = Counter()
         self._world, self._limits = world, limits
@@ -48,7 +48,7 @@ class FleetStore:
         self._keys: list[str] = []
         self._rates: dict[tuple[str, str], TokenBucket] = {}
         self._throttled_since: dict[tuple[str, str], float] = {}
-        self._lanes = [world.time] * limits.threads
+        self._lanes = [world.time] * threads
         self._processor = self._wire = world.time
         self._version = 0
 
