@@ -105,13 +105,19 @@ class DispatchEvent:
 
 
 def make_invoker(
-    client: Any, worker: str, dispatch: str = "", *, threads: int = 32, checked: bool = False
+    client: Any,
+    worker: str,
+    dispatch: str = "",
+    *,
+    threads: int = 32,
+    least: int = TREE_FROM,
+    checked: bool = False,
 ) -> LambdaInvoker | TreeInvoker:
     """An invoker of the worker function, through the dispatch function if there is one."""
     direct = LambdaInvoker(client, worker, threads=threads, checked=checked)
     if not dispatch:
         return direct
-    return TreeInvoker(direct, LambdaInvoker(client, dispatch), threads=threads)
+    return TreeInvoker(direct, LambdaInvoker(client, dispatch), threads=threads, least=least)
 
 
 def parts(count: int, threads: int) -> int:
@@ -147,12 +153,12 @@ class TreeInvoker:
         self._closed = threading.Event()
 
     def check(self) -> None:
-        """The worker function is there and may be invoked; a dispatch function is a help only."""
+        """The worker function is there and may be invoked."""
         self._direct.check()
 
     def submit(self, tasks: Sequence[WorkerTask]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""
-        if len(tasks) < self._least:
+        if len(tasks) < self._least or self._closed.is_set():  # closed: it says so
             self._direct.submit(tasks)
             return
         if self._pool is None:
@@ -183,7 +189,12 @@ class TreeInvoker:
         event = DispatchEvent.of(tasks).to_json()
         try:
             reports = _read(self._dispatch.ask(event), tasks)
-        except InvokeError:
+        except InvokeError as exc:
+            if exc.fatal:  # the dispatch function is not there, or may not be invoked: to be shown
+                kind, text = type(exc).__name__, str(exc)
+                for task in tasks:
+                    self._reports.put(InvokeReport(task.worker, task.attempt, kind, text, True))
+                return
             reports = {}
         for report in reports.values():
             self._reports.put(report)
@@ -201,7 +212,9 @@ def reply(reports: Sequence[InvokeReport]) -> dict[str, Any]:
     return {
         "version": VERSION,
         "accepted": [r.worker for r in said if not r.kind],
-        "failed": [{"worker": r.worker, "kind": r.kind, "message": r.message} for r in said if r.kind],
+        "failed": [
+            {"worker": r.worker, "kind": r.kind, "message": r.message} for r in said if r.kind
+        ],
     }
 
 
