@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from blockstore.tasks import WorkerTask
 
-__all__ = ["Clock", "InvokeReport", "Invoker", "SystemClock"]
+__all__ = ["Clock", "Invocable", "InvokeReport", "Invoker", "SystemClock"]
 
 
 class Clock(Protocol):
@@ -49,6 +49,24 @@ class InvokeReport:
     kind: str = ""
     message: str = ""
     fatal: bool = False
+
+
+class Invocable(Protocol):
+    """Something that a function can be invoked with; its report names worker and attempt."""
+
+    @property
+    def worker(self) -> int:
+        """The worker's number."""
+        ...
+
+    @property
+    def attempt(self) -> int:
+        """Tells invocations for one worker apart."""
+        ...
+
+    def to_event(self) -> dict[str, Any]:
+        """The event, plain JSON."""
+        ...
 
 
 class Invoker(Protocol):
