@@ -151,10 +151,11 @@ class Residents:
         """Take in what a run says of its workers."""
         if isinstance(event, Arrived):
             seat, now = self.seats[event.worker], self._clock.now()
-            seat.answered, seat.silent = True, 0.0
             if self._open is not None and event.worker in self._open.waiting:
                 self._open.waiting.discard(event.worker)
-                self._times.append(now - self._open.at)
+                if seat.answered:  # its first time had a cold start in it
+                    self._times.append(now - self._open.at)
+            seat.answered, seat.silent = True, 0.0
         elif isinstance(event, Failed):  # it may have ended with that
             self.seats[event.worker].invoked = None
             if self._open is not None:

@@ -22,7 +22,7 @@ from coordinator.task_time import task_time
 
 __all__ = ["SeriesPlan", "check_resident", "plan_series"]
 
-NEAR_POLLS = 6  # looks about the time at which the next announcement is due
+NEAR_POLLS = 3  # looks about the time at which the next announcement is due
 FAR_POLLS = 0.7 / 0.25  # looks a second in the 70 % of the gap before that
 
 

@@ -1,7 +1,7 @@
 """When a resident worker looks for the next announcement.
 
 The gap between announcements is learnt. Long before the next one is due looks are rare; about that
-time they come every 5 % of the gap, so that an announcement is seen late by 2-3 % of the gap; after
+time they come every 10 % of the gap, so that an announcement is seen late by 5 % of the gap; after
 it ever more rarely again. Nothing is faster than S3 allows for all the workers of a session.
 """
 
@@ -12,7 +12,7 @@ __all__ = ["Polling"]
 FASTEST = 0.01  # seconds between two looks
 SLOWEST = 0.25
 GROWTH = 1.5
-NEAR = 0.05  # of the gap
+NEAR = 0.1  # of the gap
 EARLY, LATE = 0.7, 1.6  # of the gap: looks are frequent in between
 S3_GETS = 5500.0  # a second, on one prefix
 LEARN = 0.5  # weight of the newest gap

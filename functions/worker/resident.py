@@ -23,7 +23,7 @@ from blockstore.sessions import Announcement, ResidentTask
 from blockstore.tasks import WorkerTask
 from blockstore.tiling import TileSpan
 from functions import log
-from functions.worker import one, report
+from functions.worker import one, report, several
 from functions.worker.polling import Polling
 from functions.worker.product import Inputs, stop_marker
 from functions.worker.tiles import stream_tiles
@@ -69,9 +69,9 @@ class Resident:
         self._etag: str | None = None
         self._number = 0
         self._done: tuple[str, int] = ("", 0)  # run and attempt served last
-        self._looked = self._on = float(
-            "-inf"
-        )  # the last look; when the run was last seen to be on
+        self._known = resident.work  # the newest task: where a failure is told
+        self._looked = float("-inf")
+        self._on = float("-inf")  # when the run was last seen to be on
         self._polls = self._served = 0
         self._longest = 0.0
 
@@ -105,14 +105,29 @@ class Resident:
                 self._known = task
                 self._serve(task, inputs)
 
-    def _load(
-        self,
-    ) -> Callable[[RunStore, WorkerTask, int], Iterator[tuple[TileSpan, NDArray[Any]]]]:
-        """The tiles of all of this worker's blocks, in memory from here on."""
+    def _load(self) -> Callable[[RunStore, WorkerTask, int], Tiles]:
+        """The tiles of all of this worker's blocks, in memory from here on.
+
+        Of several blocks one may be missing or damaged: that is told when it is asked for.
+        """
         work = self._resident.work
         store = RunStore(self._bucket, work.run)
-        blocks = [list(stream_tiles(store, work, subtask)) for subtask in range(work.subtasks)]
-        return lambda store, task, subtask: iter(blocks[subtask])
+        blocks: list[list[tuple[TileSpan, NDArray[Any]]] | Exception] = []
+        for subtask in range(work.subtasks):
+            try:
+                blocks.append(list(stream_tiles(store, work, subtask)))
+            except several.ONE_BLOCK as exc:
+                if work.subtasks == 1:
+                    raise
+                blocks.append(exc)
+
+        def tiles(store: RunStore, task: WorkerTask, subtask: int) -> Tiles:
+            block = blocks[subtask]
+            if isinstance(block, Exception):
+                raise block
+            return iter(block)
+
+        return tiles
 
     def _look(self) -> Announcement | None:
         """The newest announcement if this resident has not seen it."""

@@ -2,9 +2,10 @@
 product's.
 
 Only events that name a ``run`` and a ``worker`` are touched, so coordinators are never delayed
-or failed. The run's number is the order in which runs are first seen, from 0. Everything is a
-function of (seed, run's number, worker): the order in which concurrent requests come in changes
-nothing.
+or failed. Resident workers, which serve run after run, are not touched when they are invoked but
+in every run, when their answer comes in (`residents.ResidentChaos`). The run's number is the order
+in which runs are first seen, from 0. Everything is a function of (seed, run's number, worker): the
+order in which concurrent requests come in changes nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ class Chaos:
         key = _worker_of(event)
         if key is None:
             return Fate()
-        run, worker, workers = key
+        return self.fate_of(*key)
+
+    def fate_of(self, run: str, worker: int, workers: int) -> Fate:
+        """What happens to a worker in a run."""
         delay = self._delay(run, worker, workers) * self.settings.scale
         return Fate(delay, worker in self._doomed_workers(run, workers))
 
@@ -159,7 +163,7 @@ def _seconds(path: Path, row: int, column: int, text: str) -> float:
 
 def _worker_of(event: Any) -> tuple[str, int, int] | None:
     """(run, worker, workers) of a worker's event; None for any other."""
-    if not isinstance(event, dict):
+    if not isinstance(event, dict) or "session" in event:
         return None
     run, worker, workers = event.get("run"), event.get("worker"), event.get("workers")
     if not (isinstance(run, str) and isinstance(worker, int) and worker >= 0):
