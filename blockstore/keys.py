@@ -2,6 +2,7 @@
 
     matrices/<name>/manifest.json
     matrices/<name>/coded/<encoding>/<block, 5 digits>/<tile, 4 digits>.npy
+    matrices/<name>/coded/<encoding>/labels.npy, names.txt, images.json of a matrix of images
     runs/<run>/run.json, x.npy, status.json, estimate.npy, result.npy, report.json, report.html
     runs/<run>/asked.npy, the x that was asked for where x.npy is its difference to a reference's
     runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
@@ -96,6 +97,11 @@ def coded_prefix(name: str, encoding: str | None = None) -> str:
 def tile_key(name: str, encoding: str, block: int, tile: int) -> str:
     """Key of one tile of a coded block (the worker's number where each worker has one block)."""
     return f"{MATRICES}{name}/coded/{encoding}/{block:05d}/{tile:04d}.npy"
+
+
+def companion_key(name: str, encoding: str, companion: str) -> str:
+    """Key of a small file that belongs to the rows of a matrix, such as "labels.npy"."""
+    return f"{MATRICES}{name}/coded/{encoding}/{companion}"
 
 
 def parse_tile_key(key: str) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from blockstore.sessions import Announcement, Asked, ResidentTask, announce
 from blockstore.tasks import WorkerTask
 from coordinator.events import Arrived, Event, Failed
 from coordinator.invoker import LambdaInvoker
-from coordinator.ports import Clock, InvokeReport
+from coordinator.ports import Clock, Invocation, InvokeReport
 from coordinator.stays import Stays
 
 __all__ = ["Residents", "Seat"]
@@ -104,12 +104,15 @@ class Residents:
         """Raise `InvokeError` unless workers could be invoked."""
         self._invoker.check()
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
-        """Announce what `tasks` ask for, and invoke a resident for each worker that has none.
+    def submit(self, invocations: Sequence[Invocation]) -> None:
+        """Announce what these tasks ask for, and invoke a resident for each worker that has none.
 
         Workers asked again in a run have failed or died in it: theirs are replaced. Raises the
         store's errors.
         """
+        tasks = [task for task in invocations if isinstance(task, WorkerTask)]
+        if len(tasks) < len(invocations):
+            raise TypeError("residents serve the tasks of workers only")
         now = self._clock.now()
         run = self._open
         again = run is not None and run.first.run == tasks[0].run

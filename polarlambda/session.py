@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from polarlambda.errors import BadInput
-from polarlambda.product import Listeners, read_request, to_result
+from polarlambda.product import Listeners, to_result
+from polarlambda.request import read_request
 from polarlambda.session_usage import SessionUsage, Tally
-from polarlambda.vectors import refer_to
 from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coordinator.events import Event
     from coordinator.planning import SeriesPlan
     from coordinator.residents import Residents
+    from polarlambda.request import Metric
     from polarlambda.result import Arrival, Result
     from polarlambda.settings import Settings
     from polarlambda.vectors import Vector
@@ -80,6 +81,8 @@ class Session:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        metric: Metric = "vector",
+        relaunch: str | float | None = None,
         reference: str | Result | None = None,
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -90,15 +93,23 @@ class Session:
         """
         from dataclasses import replace
 
-        from coordinator.reference import DTYPE
         from coordinator.run import start_run
 
         if self._closed:
             raise BadInput("this session is closed: open another one with CodedMatrix.session()")
-        array = read_request(x, self.manifest, until, deadline, estimator)
-        sent = array.dtype if reference is None else DTYPE
-        billing = self._worker.billing(self.manifest, array.shape, sent)
-        residents = self._with_residents(array.shape, sent) if self.mode == "resident" else None
+        request = read_request(
+            self.manifest,
+            x,
+            until=until,
+            deadline=deadline,
+            estimator=estimator,
+            metric=metric,
+            relaunch=relaunch,
+            reference=reference,
+        )
+        shape, sent = request.x.shape, request.sent_dtype
+        billing = self._worker.billing(self.manifest, shape, sent)
+        residents = self._with_residents(shape, sent) if self.mode == "resident" else None
         listeners = Listeners(on_arrival, on_event)
 
         def hear(event: Event) -> None:
@@ -109,19 +120,16 @@ class Session:
         outcome = start_run(
             self._bucket,
             self.manifest,
-            array,
-            until=until,
-            deadline=deadline,
-            estimator=estimator,
-            reference=refer_to(reference),
+            request.x,
             invoker=residents or self._worker.invoker(),
             on_event=hear,
             billing=billing if residents is None else replace(billing, stays=residents.stays),
             clock=self._clock,
             fastest=FASTEST,
+            **request.options,
         )
-        self._tally.add(outcome, array.shape, sent)
-        return to_result(outcome)
+        self._tally.add(outcome, shape, sent)
+        return request.completed(to_result(outcome))
 
     def plan(self, x_columns: int = 1, x_dtype: str = "float64") -> SeriesPlan:
         """Time and dollars of a product in both modes, and the gap between products up to which

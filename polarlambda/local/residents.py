@@ -49,7 +49,7 @@ class ResidentChaos:
         self._resident: dict[int, list[Environment]] = {}
         self._workers: dict[int, int] = {}
         self._invoked: set[tuple[str, int]] = set()  # had their fate when they were invoked
-        self._met: set[tuple[str, int]] = set()
+        self._met: set[tuple[str, int, int]] = set()
 
     def began(self, event: Any, environment: Environment) -> None:
         """An invocation begins."""
@@ -70,15 +70,15 @@ class ResidentChaos:
         ):
             there.remove(environment)
 
-    async def admit(self, key: str, chaos: Chaos) -> bool:
+    async def admit(self, key: str, attempt: int, chaos: Chaos) -> bool:
         """Sleep the delay of the answer that is put at `key`; False if its worker dies instead."""
         answer = answer_of(key)
         if answer is None or answer in self._invoked or answer[1] not in self._workers:
             return True
         run, worker = answer
-        fate = chaos.fate_of(run, worker, self._workers[worker])
-        if answer not in self._met:  # its first answer in this run
-            self._met.add(answer)
+        fate = chaos.fate_of(run, worker, self._workers[worker], attempt)
+        if (run, worker, attempt) not in self._met:  # its first answer in this run
+            self._met.add((run, worker, attempt))
             if fate.delay > 0:
                 await self._sleep(fate.delay)
         if fate.dies:

@@ -123,7 +123,9 @@ class Service:
                 count = await self._invoker.drain(wait=options.get("wait", True))
                 return http.json_response(200, {"drained": count})
             if action == "answer":  # a resident's, on its way into the store
-                kept = await self._invoker.residents.admit(options["key"], self._invoker.chaos)
+                kept = await self._invoker.residents.admit(
+                    options["key"], options["attempt"], self._invoker.chaos
+                )
                 return http.json_response(200, {"kept": kept})
             if action == "warm":
                 await self._warm(options["function"], options["count"])

@@ -49,7 +49,8 @@ def held_up(store: Any, mark: Path) -> Any:
     def application(environ: dict[str, Any], start_response: Any) -> Any:
         if environ["REQUEST_METHOD"] == "PUT" and mark.exists():
             key = environ["PATH_INFO"].lstrip("/").partition("/")[2]
-            if answer_of(key) is not None and not _kept(mark.read_text(), key):
+            attempt = int(environ.get("HTTP_X_AMZ_META_ATTEMPT", 1))
+            if answer_of(key) is not None and not _kept(mark.read_text(), key, attempt):
                 start_response("503 Service Unavailable", [("Content-Length", "0")])
                 return [b""]
         return store(environ, start_response)
@@ -57,10 +58,10 @@ def held_up(store: Any, mark: Path) -> Any:
     return application
 
 
-def _kept(service: str, key: str) -> bool:
+def _kept(service: str, key: str, attempt: int) -> bool:
     connection = http.client.HTTPConnection(service)
     try:
-        connection.request("POST", "/_local/answer", json.dumps({"key": key}))
+        connection.request("POST", "/_local/answer", json.dumps({"key": key, "attempt": attempt}))
         answer: dict[str, bool] = json.loads(connection.getresponse().read())
     except OSError:  # the stack is ending
         return False
