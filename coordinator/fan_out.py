@@ -14,13 +14,10 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.invoker import InvokeError, InvokeUnavailable, LambdaInvoker
-from coordinator.ports import InvokeReport
-
-if TYPE_CHECKING:
-    from blockstore.tasks import WorkerTask
+from coordinator.ports import Invocation, InvokeReport
 
 __all__ = [
     "LEAST_PART",
@@ -65,7 +62,7 @@ class DispatchEvent:
     own: tuple[dict[str, Any], ...]
 
     @classmethod
-    def of(cls, tasks: Sequence[WorkerTask]) -> DispatchEvent:
+    def of(cls, tasks: Sequence[Invocation]) -> DispatchEvent:
         """The event that has `tasks`, at least one, of one run and attempt, invoked."""
         events = [task.to_event() for task in tasks]
         common = {
@@ -156,7 +153,7 @@ class TreeInvoker:
         """The worker function is there and may be invoked."""
         self._direct.check()
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Invocation]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""
         if len(tasks) < self._least or self._closed.is_set():  # closed: it says so
             self._direct.submit(tasks)
@@ -183,7 +180,7 @@ class TreeInvoker:
             self._pool.shutdown(wait=True, cancel_futures=True)
         self._direct.close()
 
-    def _send(self, tasks: Sequence[WorkerTask]) -> None:
+    def _send(self, tasks: Sequence[Invocation]) -> None:
         """Have a part invoked; who was not, by its dispatch function's word or its silence, is
         invoked from here."""
         event = DispatchEvent.of(tasks).to_json()
@@ -218,7 +215,7 @@ def reply(reports: Sequence[InvokeReport]) -> dict[str, Any]:
     }
 
 
-def _read(answer: Any, tasks: Sequence[WorkerTask]) -> dict[int, InvokeReport]:
+def _read(answer: Any, tasks: Sequence[Invocation]) -> dict[int, InvokeReport]:
     """The reports of an answer by worker; raises `InvokeUnavailable` if it is none."""
     attempts = {task.worker: task.attempt for task in tasks}
     try:
