@@ -15,6 +15,7 @@ __all__ = [
     "PREFETCH",
     "RUNTIME_BYTES",
     "pair_memory",
+    "resident_memory",
     "worker_memory",
 ]
 
@@ -64,3 +65,12 @@ def pair_memory(task: PairTask) -> int:
     moving = sum(tiles) if way.held is None else max(tiles)
     held = way.band_rows * task.left.columns * computed
     return RUNTIME_BYTES + answer_bytes + held + (PREFETCH + 2) * moving + 3 * PAIR_PIECE_BYTES
+
+
+def resident_memory(task: WorkerTask) -> int:
+    """Peak memory of a resident worker in bytes: that of one product, and its blocks, which stay.
+
+    `task` names the largest x that it will be asked to multiply by.
+    """
+    block_bytes = task.block_rows * task.columns * np.dtype(task.dtype).itemsize
+    return worker_memory(task) + task.subtasks * block_bytes

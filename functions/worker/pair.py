@@ -22,7 +22,8 @@ from blockstore.pair_tasks import CodedBlock, PairTask
 from blockstore.runs import RunStore
 from blockstore.tiling import TileSpan
 from functions.worker.faults import NotFinite, OutOfTime, RunStopped
-from functions.worker.product import STOP_INTERVAL, TIME_RESERVE, Product, tiles
+from functions.worker.product import STOP_INTERVAL, TIME_RESERVE, Product
+from functions.worker.tiles import stream_tiles
 
 __all__ = ["multiply_pair"]
 
@@ -42,7 +43,7 @@ class _Watch:
     def tiles(self, block: CodedBlock, only: range | None = None) -> Iterator[Tile]:
         """The tiles of a block in order; raises OutOfTime, RunStopped."""
         waiting = time.monotonic()
-        for span, tile in tiles(self.store, block, only=only):
+        for span, tile in stream_tiles(self.store, block, only=only):
             ready = time.monotonic()
             self.reading += ready - waiting
             self._check(ready)
