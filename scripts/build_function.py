@@ -32,8 +32,12 @@ REQUIREMENTS = ROOT / "requirements" / "function.txt"
 DEPENDENCIES = ROOT / ".aws-sam" / "dependencies"
 RECORD = "build.json"
 
-FUNCTIONS = {"WorkerFunction": "worker", "CoordinatorFunction": "coordinator"}
-LAYERS = ("polarcodes", "blockstore", "coordinator")
+FUNCTIONS = {
+    "WorkerFunction": "worker",
+    "CoordinatorFunction": "coordinator",
+    "EncodeFunction": "encode",
+}
+LAYERS = ("polarcodes", "blockstore", "encoder", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}
 
 # Paths inside the installed dependencies that no handler reads. f2py, the headers and the static
