@@ -99,6 +99,13 @@ class Fields:
             raise self.fail(name, f"a list of ints of at least {low}")
         return tuple(value)
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings, as a tuple."""
+        value = self._get(name)
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise self.fail(name, "a list of texts")
+        return tuple(value)
+
     def integers_or_none(self, name: str) -> tuple[int, ...] | None:
         """A list of ints or null."""
         return None if self._get(name) is None else self.integers(name)

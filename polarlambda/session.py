@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polarlambda.errors import BadInput
-from polarlambda.product import Listeners, read_request, to_result
+from polarlambda.product import Listeners, to_result
+from polarlambda.request import read_request
 from polarlambda.session_usage import SessionUsage
-from polarlambda.vectors import refer_to
 from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from blockstore.manifest import Manifest
     from coordinator.events import Event
     from coordinator.outcome import Outcome
+    from polarlambda.request import Metric
     from polarlambda.result import Arrival, Result
     from polarlambda.settings import Settings
     from polarlambda.vectors import Vector
@@ -55,6 +56,8 @@ class Session:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        metric: Metric = "vector",
+        relaunch: str | float | None = None,
         reference: str | Result | None = None,
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -62,28 +65,33 @@ class Session:
         """Compute A x; every argument, the `Result` and the errors are those of
         `CodedMatrix.multiply`. Raises `BadInput` once the session is closed.
         """
-        from coordinator.reference import DTYPE
         from coordinator.run import start_run
 
         if self._closed:
             raise BadInput("this session is closed: open another one with CodedMatrix.session()")
-        array = read_request(x, self.manifest, until, deadline, estimator)
-        sent = array.dtype if reference is None else DTYPE
-        outcome = start_run(
-            self._bucket,
+        request = read_request(
             self.manifest,
-            array,
+            x,
             until=until,
             deadline=deadline,
             estimator=estimator,
-            reference=refer_to(reference),
+            metric=metric,
+            relaunch=relaunch,
+            reference=reference,
+        )
+        shape, sent = request.x.shape, request.sent_dtype
+        outcome = start_run(
+            self._bucket,
+            self.manifest,
+            request.x,
             invoker=self._worker.invoker(),
             on_event=Listeners(on_arrival, on_event).hear,
-            billing=self._worker.billing(self.manifest, array.shape, sent),
+            billing=self._worker.billing(self.manifest, shape, sent),
             fastest=FASTEST,
+            **request.options,
         )
-        self._count(outcome, array.shape, sent)
-        return to_result(outcome)
+        self._count(outcome, shape, sent)
+        return request.completed(to_result(outcome))
 
     @property
     def usage(self) -> SessionUsage:
