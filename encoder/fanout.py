@@ -68,14 +68,18 @@ class RemoteEngine(Engine):
     ) -> None:
         self._bucket = bucket
         self._caller = caller
-        self._memory = memory
+        self.memory = memory
         self._disk = disk
         self._concurrency = concurrency
         self._progress = progress
 
+    def check(self, source: Source) -> None:
+        """Raise `SourceRefused` unless the functions can read the source as it is."""
+        self._ref(source)
+
     def room(self, source: Source) -> tuple[int, int | None]:
         """What a function has."""
-        return self._memory, self._disk
+        return self.memory, self._disk
 
     def scan(self, source: Source) -> Scan:
         """Every function looks at a range of leaves."""
@@ -104,7 +108,7 @@ class RemoteEngine(Engine):
             manifest.tiling,
             np.dtype(manifest.dtype).itemsize,
             code.workers,
-            self._memory,
+            self.memory,
             parallel_reads=source.parallel_reads,
             disk_free=self._disk,
         )

@@ -132,7 +132,8 @@ class EncodeJob:
 def scan_to_json(scan: PartScan) -> dict[str, Any]:
     """A scan as a function returns it."""
     leaves = [leaf.hex() for leaf in scan.leaves]
-    return {"low": scan.low, "high": scan.high, "leaves": leaves, "bad": scan.bad}
+    bad = None if scan.bad is None else list(scan.bad)
+    return {"low": scan.low, "high": scan.high, "leaves": leaves, "bad": bad}
 
 
 def scan_from_json(data: Mapping[str, Any], count: int) -> PartScan:

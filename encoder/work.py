@@ -11,7 +11,6 @@ import numpy as np
 from blockstore import keys
 from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
-from encoder.errors import SourceChanged
 from encoder.layout import piece_bytes, plan_layout
 from encoder.remote import EncodeJob, ScanTask, SourceRef, TaskRefused, WriteTask, scan_to_json
 from encoder.scan import merge, scan_leaves, scan_threads
@@ -86,13 +85,7 @@ class _Turns:
 
 
 def _open(bucket: Bucket, ref: SourceRef) -> ObjectSource:
-    source = ObjectSource(f"{S3_SCHEME}{bucket.name}/{ref.key}", bucket.client)
-    if source.etag != ref.etag:
-        raise SourceChanged(
-            f"s3://{bucket.name}/{ref.key}: was replaced while it was being encoded; nothing was "
-            "published. Encode it again when nothing writes to it"
-        )
-    return source
+    return ObjectSource(f"{S3_SCHEME}{bucket.name}/{ref.key}", bucket.client, ref.etag)
 
 
 def _check_source(source: ObjectSource, manifest: Manifest) -> None:

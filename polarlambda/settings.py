@@ -17,16 +17,19 @@ _SOURCES = {
     "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+    "encode": ("POLARLAMBDA_ENCODE", "EncodeName", "the encode function"),
 }
+_LATER = {"encode"}  # stacks of older versions lack the output: missed when it is needed
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Names of the bucket and of the two functions; one that nobody named is empty."""
+    """Names of the bucket and of the functions; one that nobody named is empty."""
 
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
+    encode: str = ""
 
     def need(self, field: str) -> str:
         """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""
@@ -46,6 +49,7 @@ def load_settings(
     bucket: str | None = None,
     worker: str | None = None,
     coordinator: str | None = None,
+    encode: str | None = None,
     environ: Mapping[str, str] = os.environ,
     cloudformation: Any = None,
 ) -> Settings:
@@ -55,15 +59,17 @@ def load_settings(
     Raises `BadInput` when there is no such stack or an output is missing.
     """
     outputs = stack_outputs(stack, cloudformation) if stack else {}
-    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
+    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator, "encode": encode}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
-        if stack and not given[field] and output not in outputs:
+        if stack and not given[field] and output not in outputs and field not in _LATER:
             raise BadInput(
                 f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
                 f"Deploy template.yaml, or set {variable} and leave --stack out"
             )
-        names[field] = given[field] or (outputs[output] if stack else environ.get(variable, ""))
+        names[field] = given[field] or (
+            outputs.get(output, "") if stack else environ.get(variable, "")
+        )
     return Settings(**names)
 
 

@@ -127,7 +127,8 @@ class ObjectSource(StoredSource):
 
     parallel_reads = 4
 
-    def __init__(self, url: str, client: Any) -> None:
+    def __init__(self, url: str, client: Any, etag: str | None = None) -> None:
+        """With `etag`, raises `SourceChanged` unless the object has it."""
         self._bucket, key = split_url(url, client)
         self._url, self._key = url, key
         found = self._bucket.head(key)
@@ -135,6 +136,8 @@ class ObjectSource(StoredSource):
             self._bucket.check()  # a missing bucket and a missing key look the same to a HEAD
             raise ObjectMissing(f"{url} does not exist")
         self.etag = found.etag
+        if etag not in (None, found.etag):
+            raise self._changed()
         self._open(url, found.size)
 
     @property

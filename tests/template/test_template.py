@@ -23,7 +23,11 @@ FUNCTIONS = {
     if each["Type"] == "AWS::Serverless::Function"
 }
 BUCKET = RESOURCES["BlocksBucket"]["Properties"]
-ROLES = {"WorkerFunction": "WorkerRole", "CoordinatorFunction": "CoordinatorRole"}
+ROLES = {
+    "WorkerFunction": "WorkerRole",
+    "CoordinatorFunction": "CoordinatorRole",
+    "EncodeFunction": "EncodeRole",
+}
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -61,7 +65,9 @@ def test_every_parameter_is_used() -> None:
 
 
 def test_outputs_are_what_the_settings_read() -> None:
-    assert set(TEMPLATE["Outputs"]) == {"BucketName", "WorkerName", "CoordinatorName"}
+    assert set(TEMPLATE["Outputs"]) == {
+        *("BucketName", "WorkerName", "CoordinatorName", "EncodeName")
+    }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
         assert f'"{output}"' in source
@@ -86,7 +92,7 @@ def test_a_role_names_exactly_what_it_may_touch(role: str) -> None:
 @pytest.mark.parametrize("role", ROLES.values())
 def test_a_bucket_is_listed_by_prefix_only(role: str) -> None:
     listings = [s for s in statements(TEMPLATE, role) if "s3:ListBucket" in _listed(s["Action"])]
-    assert listings
+    assert listings or role == "EncodeRole"  # which never asks for what may be missing
     for statement in listings:
         # Without IfExists, S3 answers 403 for a missing object, which would not be an erasure.
         assert set(statement["Condition"]) == {"StringLikeIfExists"}
@@ -111,6 +117,16 @@ def test_a_worker_can_neither_read_results_nor_invoke_nor_delete() -> None:
         "${BlocksBucket.Arn}/matrices/*/coded/*",
         "${BlocksBucket.Arn}/runs/*/x.npy",
     ]
+
+
+def test_a_function_that_encodes_reads_inputs_and_writes_coded_blocks() -> None:
+    allowed = {s["Sid"]: s for s in statements(TEMPLATE, "EncodeRole")}
+    assert set(allowed) == {"ReadSource", "ReadJob", "WriteCodedBlocks", "WriteLogs"}
+    places = {sid: s["Resource"].get("Fn::Sub") for sid, s in allowed.items()}
+    assert places["ReadSource"] == "${BlocksBucket.Arn}/inputs/*"
+    assert places["ReadJob"] == "${BlocksBucket.Arn}/matrices/*/coded/*/encode.json"
+    assert places["WriteCodedBlocks"] == "${BlocksBucket.Arn}/matrices/*/coded/*"
+    assert allowed["WriteCodedBlocks"]["Action"] == "s3:PutObject"
 
 
 def test_the_bucket_is_private_encrypted_and_reached_by_tls_only() -> None:
