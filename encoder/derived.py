@@ -141,7 +141,12 @@ class GramSource(Source):
         except BaseException:
             self._file.close()
             raise
-        self.derived = Derived("gram", scan.digest, n, columns.constant, columns.dependent)
+        self._derived = Derived("gram", scan.digest, n, columns.constant, columns.dependent)
+
+    @property
+    def derived(self) -> Derived:
+        """What was made."""
+        return self._derived
 
     def _sum_up(self, height: int, count: Callable[[int], None]) -> None:
         source = self._source

@@ -26,7 +26,6 @@ class Source(ABC):
     order : "C" if stored row by row, "F" if column by column
     description : where it came from, for the manifest
     parallel_reads : how many reads at a time make sense
-    derived : from which matrix this one is made, after the first pass; None for one as it is given
     """
 
     shape: tuple[int, int]
@@ -34,7 +33,6 @@ class Source(ABC):
     order: str
     description: str
     parallel_reads: int = 1
-    derived: Derived | None = None
 
     @abstractmethod
     def read_piece(self, piece: Piece) -> NDArray[Any]:
@@ -50,6 +48,11 @@ class Source(ABC):
 
     def close(self) -> None:  # noqa: B027 (only some sources hold something open)
         """Release what the source holds."""
+
+    @property
+    def derived(self) -> Derived | None:
+        """From which matrix this one is made, after the first pass; None for one as it is given."""
+        return None
 
     @property
     def lines(self) -> int:
