@@ -24,6 +24,7 @@ _COMMANDS = {
     "runs": "polarlambda.cli.runs:runs",
     "trainings": "polarlambda.cli.trainings:trainings",
     "local": "polarlambda.local.command:local",
+    "data": "polarlambda.cli.data:data",
     "demo": "polarlambda.cli.demo:demo",
 }
 
