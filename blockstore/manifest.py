@@ -36,7 +36,8 @@ class Manifest:
     of (source, code, dtype, tiling), part of every tile's key; source_digest : of dtype, shape,
     order and values; source : where the matrix came from, for people; subtasks : how the code's
     blocks are shared out when a worker has several, None when it has one; derived : from
-    which matrix this one was made, and how, None for a matrix as it was given.
+    which matrix this one was made, and how, None for a matrix as it was given; companions : names
+    of files that belong to its rows (`keys.companion_key`).
     """
 
     name: str
@@ -52,6 +53,7 @@ class Manifest:
     source_digest: str
     source: str
     subtasks: Subtasks | None = None
+    companions: tuple[str, ...] = ()
     derived: Derived | None = None
     version: int = VERSION
 
@@ -118,6 +120,7 @@ class Manifest:
     def to_json(self) -> bytes:
         """The manifest as it lies in the bucket."""
         shares = {} if self.subtasks is None else {"subtasks": self.subtasks.to_json()}
+        beside = {"companions": list(self.companions)} if self.companions else {}
         derived = {} if self.derived is None else {"derived": self.derived.to_json()}
         return documents.dump(
             {
@@ -135,6 +138,7 @@ class Manifest:
                 "source_digest": self.source_digest,
                 "source": self.source,
                 **shares,
+                **beside,
                 **derived,
             }
         )
@@ -166,8 +170,16 @@ class Manifest:
             source_digest=fields.text("source_digest"),
             source=fields.text("source"),
             subtasks=subtasks,
+            companions=_companions(data),
             derived=derived,
         )
+
+
+def _companions(data: Mapping[str, Any]) -> tuple[str, ...]:
+    names = data.get("companions", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ManifestError(f"manifest: companions must be a list of names, got {names!r}")
+    return tuple(names)
 
 
 def load_manifest(bucket: Bucket, name: str) -> Manifest:

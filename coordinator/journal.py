@@ -32,13 +32,15 @@ UPDATE_ATTEMPTS = 20
 class Dispatch:
     """`workers` were invoked as attempt `attempt`, the last of them `at` seconds since 1970.
 
-    complete: all invocations were accepted or had failed for good by then.
+    complete: all invocations were accepted or had failed for good by then; relaunch: they were
+    slow, and are perhaps still under way in an earlier attempt.
     """
 
     attempt: int
     workers: tuple[int, ...]
     at: float
     complete: bool = False
+    relaunch: bool = False
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Dispatch:
@@ -49,6 +51,7 @@ class Dispatch:
             workers=fields.integers("workers"),
             at=fields.number("at"),
             complete=fields.boolean("complete"),
+            relaunch=fields.boolean("relaunch"),
         )
 
 

@@ -49,12 +49,14 @@ class Judge:
         form: AnswerForm,
         estimator: str = "best",
         changes: Estimates | None = None,
+        *,
+        metric: str = "vector",
     ) -> None:
         self._code = code
         self._changes = changes
         self._rules = {"answer_error": answer_error(form), "tolerance": tolerance(form)}
         self._arrivals = code.arrivals(**self._rules)
-        self._estimator = estimator
+        self._estimator, self._metric = estimator, metric
         self._known: dict[frozenset[int], bool] = {}
         self._errors: dict[int, float] = {}
 
@@ -91,7 +93,7 @@ class Judge:
     def predicted_error(self, m: int) -> float:
         """Relative rms error of the estimate that m answers can be expected to give."""
         if m not in self._errors:
-            self._errors[m] = expected_error(self._code, m, self._estimator)
+            self._errors[m] = expected_error(self._code, m, self._estimator, metric=self._metric)
         share = self._changes.share if self._changes is not None and m else 1.0
         return self._errors[m] * share
 
@@ -100,7 +102,7 @@ class Judge:
         places = sorted(set(S))
         if self._changes is not None and places:
             return self._changes.of(places).error
-        return choose_estimator(self._code, places, self._estimator)[1]
+        return choose_estimator(self._code, places, self._estimator, metric=self._metric)[1]
 
     @cached_property
     def _all_decode(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
 from coordinator import events
+from coordinator.answers import DecisiveAnswerLost
 from coordinator.collect import Collector, Listing
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
@@ -35,10 +36,6 @@ __all__ = ["DecisiveAnswerLost", "RunLoop"]
 
 LISTING_FAILURES = 5  # in a row, on top of the client's own repetitions
 HANDOVER_SECONDS = 20.0  # kept free before a time limit, to write the estimate
-
-
-class DecisiveAnswerLost(RuntimeError):
-    """An answer of the stored decisive set is no longer there: the result cannot be rebuilt."""
 
 
 class RunLoop:
@@ -120,7 +117,7 @@ class RunLoop:
                 r if r.worker in listing.rejected else replace(r, fatal=False)
                 for r in listing.failures
             ]  # what denied them may have been put right since
-            self._take_in(replace(listing, failures=tuple(past)))
+            self._take_in(replace(listing, failures=tuple(past)), seen_coming=False)
         self._tell(Started(context.clock.now()))
 
     def _poll(self) -> None:
@@ -167,7 +164,7 @@ class RunLoop:
                 "and are gone or damaged; start a new run"
             )
 
-    def _take_in(self, listing: Listing) -> None:
+    def _take_in(self, listing: Listing, *, seen_coming: bool = True) -> None:
         context, now = self._context, self._context.clock.now()
         broken = {
             r.worker for r in listing.failures if r.worker in listing.rejected and not r.fatal
@@ -181,6 +178,9 @@ class RunLoop:
             failed = Failed(now, record.worker, attempt, record.type, record.message, record.fatal)
             self._report(failed, record.where)
             self._tell(failed)
+            slow = self.state.tasks[record.worker]
+            if record.worker in listing.rejected and slow.open:  # the other attempt's is gone too
+                self._tell(replace(failed, attempt=slow.attempt))
         if not listing.answers:
             return
         for answer in listing.answers:
@@ -189,7 +189,8 @@ class RunLoop:
             context.emit(events.Arrived, worker=answer.worker, task=answer.task)
         places = tuple(answer.place for answer in listing.answers)
         context.judge.add(places)
-        self._tell(Arrived(now, places))
+        said = tuple(answer.metadata.seconds_total for answer in listing.answers)
+        self._tell(Arrived(now, places, None if seen_coming else said))
 
     def _report(self, failed: Failed, where: str) -> None:
         self._context.errors.append(

@@ -25,6 +25,9 @@ class Outcome:
     exact, verified : decoded; left-over equations were there and hold (`verification` in words)
     error, error_upper : predicted relative error of the value, rms and 95 % bound; inf without one
     seconds : since the run began; phases : where they went, by name
+    metric : what the errors are errors of: "vector", the product; "inner", inner products with
+        given vectors; absolute : predicted rms of ||value - A x||, or of inner products with
+        vectors of norm 1; None without an estimate
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
     reference : the exact run whose product was added to that of a difference, None without one
@@ -53,6 +56,8 @@ class Outcome:
     message: str
     result_key: str | None
     method: str = ""
+    metric: str = "vector"
+    absolute: float | None = None
     rounding: float | None = None
     reference: str | None = None
     subtasks: int = 1
@@ -71,10 +76,12 @@ class Outcome:
             "verified": self.verified,
             "verification": self.verification,
             "method": self.method,
+            "metric": self.metric,
+            "error_absolute": _finite(self.absolute),
             "rounding": self.rounding,
+            "error": _finite(self.error),
+            "error_upper": _finite(self.error_upper),
             "reference": self.reference,
-            "error": self.error if math.isfinite(self.error) else None,
-            "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "subtasks": self.subtasks,
@@ -84,3 +91,7 @@ class Outcome:
             "cost": self.cost,
             "message": self.message,
         }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

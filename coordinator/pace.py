@@ -8,6 +8,7 @@ age, so that short products are not slept over.
 
 from __future__ import annotations
 
+from coordinator.relaunch import next_relaunch
 from coordinator.state import State, deadline
 
 __all__ = ["FASTEST", "SLOWEST", "next_wakeup", "pause"]
@@ -37,8 +38,8 @@ def pause(state: State, at: float, listing_seconds: float = 0.0, fastest: float 
 
 
 def next_wakeup(state: State) -> float | None:
-    """The next time at which a deadline, `seconds=T` or a worker's time-out falls due."""
-    moments = [deadline(state)]
+    """When a deadline, `seconds=T`, a worker's time-out or its relaunch falls due next."""
+    moments = [deadline(state), next_relaunch(state)]
     if state.rules.until.kind == "seconds" and state.rules.until.bound is not None:
         moments.append(state.opened + state.rules.until.bound)
     moments += [

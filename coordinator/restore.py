@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from blockstore import keys
 from blockstore.runs import RunStore
 from coordinator.journal import Journal
@@ -23,18 +25,23 @@ def restore_tasks(journal: Journal, stops: frozenset[int]) -> list[Task]:
     A worker whose dispatch was completed may still be running, and is not invoked again before its
     time-out. One whose dispatch was cut off may never have been invoked: idle. One whose attempt
     was stopped will hardly answer: dead. Answers and error records that are in the store change
-    that when they are taken in.
+    that when they are taken in. A slow worker that was invoked once more keeps its earlier attempt
+    beside the new one.
     """
     tasks = [Task()] * journal.spec.workers
     for dispatch in sorted(journal.dispatches, key=lambda d: d.attempt):
         for worker in dispatch.workers:
+            earlier = tasks[worker] if tasks[worker].open and dispatch.relaunch else None
+            relaunched = dispatch.relaunch or tasks[worker].relaunched
             if dispatch.attempt in stops:
                 task = Task("dead", dispatch.attempt, failure="the run was stopped")
             elif dispatch.complete:
-                task = Task("running", dispatch.attempt, invoked=dispatch.at)
+                task = Task("running", dispatch.attempt, ordered=dispatch.at, invoked=dispatch.at)
+            elif earlier is not None:
+                continue  # perhaps never invoked again: the policy decides anew
             else:
                 task = Task("idle", dispatch.attempt)
-            tasks[worker] = task
+            tasks[worker] = replace(task, relaunched=relaunched, earlier=earlier)
     return tasks
 
 

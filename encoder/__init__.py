@@ -13,9 +13,10 @@ from encoder.errors import (
     SubtasksRefused,
 )
 from encoder.pipeline import encode
+from encoder.planning import spool_folder
 from encoder.progress import EncodeProgress
 from encoder.shares import check_subtasks
-from encoder.sources import Source, open_source
+from encoder.sources import Source, SourceOptions, open_source
 
 __all__ = [
     "EncodeError",
@@ -24,6 +25,7 @@ __all__ = [
     "NameTaken",
     "Source",
     "SourceChanged",
+    "SourceOptions",
     "SourceRefused",
     "SpoolTooSmall",
     "SubtasksRefused",
@@ -31,4 +33,5 @@ __all__ = [
     "derived_shape",
     "encode",
     "open_source",
+    "spool_folder",
 ]

@@ -6,22 +6,22 @@ transpose belong together.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore.arrays import byte_view, npy_header
+from blockstore.arrays import byte_view
 from blockstore.derived import KINDS, Derived
 from encoder.columns import ColumnScan
+from encoder.digest import source_digest
 from encoder.errors import MemoryTooSmall, SourceRefused, SpoolTooSmall
+from encoder.ordered_scan import scan_in_order
 from encoder.pieces import Piece
 from encoder.progress import Counter, Listener
-from encoder.scan import scan_source
 from encoder.sources import Source
 
 CHUNK_BYTES = 4 << 20  # of rows multiplied at a time: fixed, so that sums do not depend on `memory`
@@ -70,6 +70,8 @@ def derive_source(
 class TransposeSource(Source):
     """X^T (d, n) of a source X (n, d): the same bytes, read as columns instead of rows."""
 
+    looks = True
+
     def __init__(self, source: Source) -> None:
         self._source = source
         self.shape = source.shape[::-1]
@@ -77,25 +79,29 @@ class TransposeSource(Source):
         self.order = "F" if source.order == "C" else "C"
         self.description = f"transpose of {source.description}"
         self.parallel_reads = source.parallel_reads
+        self.library_bytes = source.library_bytes
         self._columns = ColumnScan(source.shape, source.order)
-        header = npy_header(source.dtype, source.shape, fortran=source.order == "F")
-        self._digest = hashlib.sha256(header)
+        self._digest = ""
 
     def read_piece(self, piece: Piece) -> NDArray[Any]:
         """A piece of X: what is a line of one is a line of the other."""
         return self._source.read_piece(piece)
 
     def look(self, piece: Piece, canonical: NDArray[Any]) -> None:
-        """Digest X, and look at its columns, in the same pass."""
-        self._digest.update(byte_view(canonical))
+        """Look at the columns of X."""
         self._columns.add(piece, canonical)
+
+    def hashed(self, leaves: Sequence[bytes]) -> None:
+        """The entries are those of X, in the same order: so are the leaves."""
+        x = self._source
+        self._digest = source_digest(x.shape, x.dtype, x.order, leaves, x.companions)
 
     @property
     def derived(self) -> Derived:
         """What was made, known after the first pass."""
         return Derived(
             "transpose",
-            "sha256:" + self._digest.hexdigest(),
+            self._digest,
             self.shape[1],
             self._columns.constant,
             self._columns.dependent,
@@ -128,11 +134,12 @@ class GramSource(Source):
         n, d = source.shape
         self.shape = (d, d)
         self.description = f"Gram matrix of {source.description}"
+        self.library_bytes = source.library_bytes
         height = max(1, min(d, memory // 4 // (8 * d)))
         passes = 1 + -(-d // height)
         count = Counter("derive", passes * n * d * source.dtype.itemsize, progress).add
         columns = ColumnScan(source.shape, source.order)
-        scan = scan_source(source, CHUNK_BYTES, count, columns.add)
+        scan = scan_in_order(source, CHUNK_BYTES, count, columns.add)
         source.check_unchanged()
         self._file = _spool(folder, d)
         try:
@@ -141,12 +148,7 @@ class GramSource(Source):
         except BaseException:
             self._file.close()
             raise
-        self._derived = Derived("gram", scan.digest, n, columns.constant, columns.dependent)
-
-    @property
-    def derived(self) -> Derived:
-        """What was made."""
-        return self._derived
+        self.derived = Derived("gram", scan.digest, n, columns.constant, columns.dependent)
 
     def _sum_up(self, height: int, count: Callable[[int], None]) -> None:
         source = self._source

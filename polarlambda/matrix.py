@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
 from polarlambda.errors import BadInput
-from polarlambda.product import Listeners, read_request, run_here
+from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
+from polarlambda.request import read_request
 from polarlambda.settings import Settings
-from polarlambda.vectors import read_vector, refer_to
+from polarlambda.vectors import read_vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from coordinator.events import Event
     from coordinator.planning import RunPlan
     from polarcodes import ErasureCode
+    from polarlambda.request import Metric
     from polarlambda.result import Arrival, Result
-    from polarlambda.session import Session
+    from polarlambda.session import Mode, Session
     from polarlambda.vectors import Vector
 
     On = Literal["local", "lambda"]
@@ -151,6 +153,8 @@ class CodedMatrix:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        metric: Metric = "vector",
+        relaunch: str | float | None = None,
         reference: str | Result | None = None,
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
@@ -167,7 +171,13 @@ class CodedMatrix:
         deadline : seconds after which the best estimate is returned; default: the worker's time
             limit plus 30 s after the last invocation
         estimator : which estimate stands in for A x before it is exact: "best" (the least predicted
-            error), "paper" (the unbiased one), "shrinkage" or "least-squares"
+            error), "paper" (the unbiased one), "shrinkage", "least-squares" or "hybrid"
+        metric : what its errors are errors of, and "best" makes least: "vector", A x relative to
+            its norm; or vectors C, (n,) or (n, p), an array or the path of an .npy file: inner
+            products C^T A x, relative to ||C|| ||A x||. The result then has them (`products`)
+        relaunch : invoke slow workers once more: "share=0.9" (this share of the answers is here),
+            "times=3" (asked longer ago than 3 times the median answer time) or both with a comma.
+            The first answer wins. For any code, "uncoded" above all
         reference : the id or the Result of an exact product of this matrix by an x_ref of the same
             shape, for iterations: the workers multiply by x - x_ref (in float64), and A x_ref is
             added, so that an estimate's error scales with the step. All errors are still relative
@@ -182,37 +192,39 @@ class CodedMatrix:
         Returns a `Result`; its value is (n,) for x of shape (d,), else (n, k).
 
         Raises, before anything is written or invoked: `BadInput`, `InputRefused`, `UntilRefused`,
-        `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C ends the run:
-        workers that have not begun do not begin, `resume_run` can go on with it. With on="local"
-        its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
-        run the same way, and is raised.
+        `RelaunchRefused`, `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C
+        ends the run: workers that have not begun do not begin, `resume_run` can go on with it. With
+        on="local" its estimate is returned, in state "stopped". What on_arrival or on_event raises
+        ends the run the same way, and is raised.
         """
-        array = read_request(x, self.manifest, until, deadline, estimator)
-        if on not in ("local", "lambda"):
-            raise BadInput(f'on must be "local" or "lambda", got {on!r}')
-        run = run_here if on == "local" else run_deployed
-        return run(
+        request = read_request(
             self.manifest,
-            self._bucket,
-            self._settings,
-            array,
+            x,
             until=until,
             deadline=deadline,
             estimator=estimator,
-            reference=refer_to(reference),
-            listeners=Listeners(on_arrival, on_event),
+            metric=metric,
+            relaunch=relaunch,
+            reference=reference,
         )
+        if on not in ("local", "lambda"):
+            raise BadInput(f'on must be "local" or "lambda", got {on!r}')
+        run = run_here if on == "local" else run_deployed
+        listeners = Listeners(on_arrival, on_event)
+        result = run(self.manifest, self._bucket, self._settings, request, listeners)
+        return request.completed(result)
 
-    def session(self, mode: Literal["invoke"] = "invoke") -> Session:
-        """A series of products on this matrix: clients, limits and plans are kept between them.
+    def session(self, mode: Mode = "invoke", *, idle_limit: float = 30.0) -> Session:
+        """A series of products on this matrix; close it, or use it as a context manager.
 
-        mode : "invoke", one invocation per worker and product
+        mode : "invoke", one invocation per worker and product; "resident", workers that stay, keep
+            their blocks in memory and are told of each product through S3. `Session.plan` says
+            which is cheaper; residents are the faster ones
+        idle_limit : seconds without a product after which residents end (the next product invokes
+            them again), so that a coordinator that died is not billed for long
 
-        Close it, or use it as a context manager. Raises `BadInput`, `SettingMissing`,
-        `FunctionMissing`, `InvokeDenied`.
+        Raises `BadInput`, `SettingMissing`, `FunctionMissing`, `InvokeDenied`.
         """
         from polarlambda.session import Session
 
-        if mode != "invoke":
-            raise BadInput(f'mode must be "invoke", got {mode!r}')
-        return Session(self.manifest, self._bucket, self._settings)
+        return Session(self.manifest, self._bucket, self._settings, mode, idle_limit)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polarlambda.result import Arrival, Result, finite
 from polarlambda.settings import Settings
-from polarlambda.vectors import read_vector
 from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
     from coordinator.events import Event
     from coordinator.outcome import Outcome
-    from polarlambda.vectors import Vector
+    from polarlambda.request import Request
 
 
 @dataclass(frozen=True)
@@ -36,54 +33,21 @@ class Listeners:
             self.on_arrival(arrival)
 
 
-def read_request(
-    x: Vector, manifest: Manifest, until: str, deadline: float | None, estimator: str
-) -> np.ndarray[Any, Any]:
-    """x as an array, everything that was asked having been checked; see `CodedMatrix.multiply`.
-
-    Raises `BadInput`, `InputRefused`, `UntilRefused`.
-    """
-    from coordinator.estimate import check_estimator
-    from coordinator.inputs import check_deadline
-    from coordinator.until import parse_until
-    from polarcodes import code_from_manifest
-
-    array = read_vector(x, manifest)
-    parse_until(until)
-    check_deadline(deadline)
-    check_estimator(code_from_manifest(manifest.code), estimator)
-    return array
-
-
 def run_here(
-    manifest: Manifest,
-    bucket: Bucket,
-    settings: Settings,
-    x: np.ndarray[Any, Any],
-    *,
-    until: str,
-    deadline: float | None,
-    estimator: str,
-    reference: str | None,
-    listeners: Listeners,
+    manifest: Manifest, bucket: Bucket, settings: Settings, request: Request, listeners: Listeners
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
-    from coordinator.reference import DTYPE
     from coordinator.run import start_run
 
     worker = DeployedWorker.find(settings)
-    sent = x.dtype if reference is None else DTYPE
     outcome = start_run(
         bucket,
         manifest,
-        x,
-        until=until,
-        deadline=deadline,
-        estimator=estimator,
-        reference=reference,
+        request.x,
         invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=worker.billing(manifest, x.shape, sent),
+        billing=worker.billing(manifest, request.x.shape, request.sent_dtype),
+        **request.options,
     )
     return to_result(outcome)
 
@@ -129,6 +93,8 @@ def to_result(outcome: Outcome) -> Result:
         bill=outcome.cost,
         message=outcome.message,
         method=outcome.method,
+        metric=outcome.metric,
+        absolute=outcome.absolute,
         rounding=outcome.rounding,
         reference=outcome.reference,
         verification=outcome.verification,
@@ -159,6 +125,7 @@ def _arrival(event: Event) -> Arrival | None:
         workers=event.workers,
         subtasks=event.subtasks,
         error=finite(event.error),
+        metric=event.metric,
         error_upper=upper,
         state=state,
         estimate=estimate,

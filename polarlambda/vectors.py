@@ -28,7 +28,20 @@ def read_vector(x: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
     """
     from coordinator.inputs import check_x
 
-    return check_x(_load(x) if isinstance(x, str | os.PathLike) else _convert(x), manifest)
+    return check_x(_read("x", x), manifest)
+
+
+def read_metric(vectors: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
+    """The vectors C of inner products C^T A x, (n,) or (n, p), read and refused as x is."""
+    from coordinator.inputs import check_vectors
+
+    return check_vectors(_read("metric", vectors), manifest)
+
+
+def _read(name: str, values: Vector) -> np.ndarray[Any, Any]:
+    if isinstance(values, str | os.PathLike):
+        return _load(name, values)
+    return _convert(name, values)
 
 
 def refer_to(reference: str | Result | None) -> str | None:
@@ -54,7 +67,7 @@ def refer_to(reference: str | Result | None) -> str | None:
     return validate_run(reference)
 
 
-def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
+def _load(name: str, path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
     from pathlib import Path
 
     from blockstore.arrays import decode_array
@@ -63,17 +76,19 @@ def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
     try:
         return decode_array(Path(path).read_bytes())
     except OSError as error:
-        raise BadInput(f"x cannot be read from {os.fspath(path)}: {error.strerror}") from error
+        raise BadInput(f"{name} cannot be read from {os.fspath(path)}: {error.strerror}") from error
     except (ArrayRefused, CorruptObject) as error:
-        raise BadInput(f"x cannot be read from {os.fspath(path)}: {error}") from error
+        raise BadInput(f"{name} cannot be read from {os.fspath(path)}: {error}") from error
 
 
-def _convert(x: Any) -> np.ndarray[Any, Any]:
+def _convert(name: str, x: Any) -> np.ndarray[Any, Any]:
     import numpy as np
 
     if isinstance(x, np.ma.MaskedArray):
-        raise BadInput("x is masked, and masked entries have no value: use x.filled(value) first")
+        raise BadInput(
+            f"{name} is masked, and masked entries have no value: use {name}.filled(value) first"
+        )
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of different lengths
-        raise BadInput(f"x is not a rectangular array of numbers: {error}") from error
+        raise BadInput(f"{name} is not a rectangular array of numbers: {error}") from error

@@ -14,7 +14,18 @@ __all__ = ["Cancel", "Request", "RequestRefused", "Resume", "Start", "parse_requ
 
 VERSION = 1
 _FIELDS = {
-    "start": {"version", "matrix", "x", "until", "deadline", "run", "estimator", "reference"},
+    "start": {
+        "version",
+        "matrix",
+        "x",
+        "until",
+        "deadline",
+        "run",
+        "estimator",
+        "metric",
+        "relaunch",
+        "reference",
+    },
     "resume": {"version", "resume"},
     "cancel": {"version", "cancel"},
 }
@@ -34,6 +45,8 @@ class Start:
     deadline: float | None
     run: str | None
     estimator: str = "best"
+    metric: str = "vector"
+    relaunch: str | None = None
     reference: str | None = None
 
 
@@ -57,10 +70,10 @@ Request = Start | Resume | Cancel
 def parse_request(event: Mapping[str, Any]) -> Request:
     """Read and check an event; raises `RequestRefused`.
 
-    {version: 1, matrix, x, until?, deadline?, run?, estimator?, reference?}, {version: 1, resume:
-    run} or {version: 1, cancel: run}; x is a key below inputs/, or with that run runs/<run>/x.npy
-    (asked.npy if there is a reference: x.npy is for the difference then). A field that is not known
-    is refused: it would be a wish that nobody reads.
+    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?},
+    {version: 1, resume: run} or {version: 1, cancel: run}; x is a key below inputs/, or with that
+    run runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the difference then). A
+    field that is not known is refused: it would be a wish that nobody reads.
     """
     fields = Fields(event, "event", RequestRefused)
     fields.version(VERSION)
@@ -88,4 +101,6 @@ def parse_request(event: Mapping[str, Any]) -> Request:
     until = fields.text("until") if "until" in event else "exact"
     deadline = fields.number_or_none("deadline") if "deadline" in event else None
     estimator = fields.text("estimator") if "estimator" in event else "best"
-    return Start(matrix, x, until, deadline, run, estimator, reference)
+    metric = fields.text("metric") if "metric" in event else "vector"
+    relaunch = fields.text_or_none("relaunch") if "relaunch" in event else None
+    return Start(matrix, x, until, deadline, run, estimator, metric, relaunch, reference)

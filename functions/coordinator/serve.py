@@ -24,6 +24,7 @@ from coordinator.invoker import FunctionMissing
 from coordinator.planning import QUICK_ROUNDS, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
+from coordinator.relaunch import RelaunchRefused
 from coordinator.report import Billing
 from coordinator.run import cancel_run, resume_run, start_run
 from coordinator.until import UntilRefused
@@ -35,6 +36,7 @@ REFUSALS = (
     RequestRefused,
     InputRefused,
     UntilRefused,
+    RelaunchRefused,
     PlanRefused,
     NameRefused,
     ArrayRefused,
@@ -77,6 +79,8 @@ def serve(
         until=request.until,
         deadline=request.deadline,
         estimator=request.estimator,
+        metric=request.metric,
+        relaunch=request.relaunch,
         reference=request.reference,
         run=request.run,
         billing=_plan(manifest, x.shape, sent.str, billing),

@@ -2,9 +2,12 @@
 product's.
 
 Only events that name a ``run`` and a ``worker`` are touched, so coordinators are never delayed
-or failed. The run's number is the order in which runs are first seen, from 0. Everything is a
-function of (seed, run's number, worker): the order in which concurrent requests come in changes
-nothing.
+or failed. Resident workers, which serve run after run, are not touched when they are invoked but
+in every run, when their answer comes in (`residents.ResidentChaos`). The run's number is the order
+in which runs are first seen, from 0. Everything is a function of (seed, run's number, worker,
+attempt): the order in which concurrent requests come in changes nothing. A worker that is invoked
+again meets another delay of the same run, as on Lambda, where slowness hardly persists; one that
+dies does so at every attempt.
 """
 
 from __future__ import annotations
@@ -80,12 +83,16 @@ class Chaos:
         self._model = None if model is None else _make_model(model)
 
     def fate(self, event: Any) -> Fate:
-        """What happens to the invocation with this event, at every attempt alike."""
+        """What happens to the invocation with this event."""
         key = _worker_of(event)
         if key is None:
             return Fate()
-        run, worker, workers = key
-        delay = self._delay(run, worker, workers) * self.settings.scale
+        return self.fate_of(*key, event.get("attempt"))
+
+    def fate_of(self, run: str, worker: int, workers: int, attempt: Any) -> Fate:
+        """What happens to an attempt of a worker in a run."""
+        column = self._column(run, worker, workers, attempt)
+        delay = self._delay(run, column, workers) * self.settings.scale
         return Fate(delay, worker in self._doomed_workers(run, workers))
 
     def throttled(self, event: Any) -> bool:
@@ -101,6 +108,13 @@ class Chaos:
 
     def _order(self, run: str) -> int:
         return self._runs.setdefault(run, len(self._runs))
+
+    def _column(self, run: str, worker: int, workers: int, attempt: Any) -> int:
+        """Whose delay an attempt meets: the worker's own, later ones that of anybody."""
+        if not isinstance(attempt, int) or attempt < 2:
+            return worker
+        draw = f"{self.settings.seed}/attempt/{self._order(run)}/{worker}/{attempt}"
+        return random.Random(draw).randrange(workers)
 
     def _delay(self, run: str, worker: int, workers: int) -> float:
         order = self._order(run)
@@ -159,7 +173,7 @@ def _seconds(path: Path, row: int, column: int, text: str) -> float:
 
 def _worker_of(event: Any) -> tuple[str, int, int] | None:
     """(run, worker, workers) of a worker's event; None for any other."""
-    if not isinstance(event, dict):
+    if not isinstance(event, dict) or "session" in event:
         return None
     run, worker, workers = event.get("run"), event.get("worker"), event.get("workers")
     if not (isinstance(run, str) and isinstance(worker, int) and worker >= 0):

@@ -22,8 +22,8 @@ def sums_of_data(
     Raises `BadInput` if it is not the X that was encoded (by its digest), and what
     `encoder.open_source` raises. Memory: a few pieces of 8 MB.
     """
+    from encoder.ordered_scan import scan_in_order
     from encoder.pieces import Piece
-    from encoder.scan import scan_source
     from encoder.sources import open_source
 
     with open_source(data, client) as source:
@@ -40,7 +40,7 @@ def sums_of_data(
             else:
                 sums[lines] += values @ columns[places]
 
-        scan = scan_source(source, PIECE, lambda _: None, look)
+        scan = scan_in_order(source, PIECE, lambda _: None, look)
         if scan.digest != source_digest:
             raise BadInput(
                 f"{source.description} is not the data that the Gram matrix was made from (its "
