@@ -18,8 +18,11 @@ _SOURCES = {
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
     "encode": ("POLARLAMBDA_ENCODE", "EncodeName", "the encode function"),
+    "dispatch": ("POLARLAMBDA_DISPATCH", "DispatchName", "the dispatch function"),
 }
-_LATER = {"encode"}  # stacks of older versions lack the output: missed when it is needed
+# Stacks of older versions lack them; the first makes thousands of workers start sooner, the second
+# is missed when it is needed.
+_MAY_BE_MISSING = {"dispatch", "encode"}
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Settings:
     worker: str = ""
     coordinator: str = ""
     encode: str = ""
+    dispatch: str = ""
 
     def need(self, field: str) -> str:
         """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""
@@ -62,14 +66,14 @@ def load_settings(
     given = {"bucket": bucket, "worker": worker, "coordinator": coordinator, "encode": encode}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
-        if stack and not given[field] and output not in outputs and field not in _LATER:
+        known = given.get(field) or field in _MAY_BE_MISSING
+        if stack and not known and output not in outputs:
             raise BadInput(
                 f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
                 f"Deploy template.yaml, or set {variable} and leave --stack out"
             )
-        names[field] = given[field] or (
-            outputs.get(output, "") if stack else environ.get(variable, "")
-        )
+        found = outputs.get(output, "") if stack else environ.get(variable, "")
+        names[field] = given.get(field) or found
     return Settings(**names)
 
 

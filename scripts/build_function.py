@@ -36,6 +36,7 @@ FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
     "EncodeFunction": "encode",
+    "DispatchFunction": "dispatch",
 }
 LAYERS = ("polarcodes", "blockstore", "encoder", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}
