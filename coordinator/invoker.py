@@ -20,8 +20,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
 
-from blockstore.tasks import WorkerTask
-from coordinator.ports import InvokeReport
+from coordinator.ports import Invocable, InvokeReport
 
 __all__ = [
     "FunctionMissing",
@@ -117,7 +116,7 @@ class LambdaInvoker:
         """DryRun: the function is there and may be invoked. Raises `InvokeError`."""
         self._call("DryRun", b"{}")
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Invocable]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""
         if self._closed.is_set():
             raise RuntimeError("this invoker is closed: make a new one")
@@ -141,7 +140,7 @@ class LambdaInvoker:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _invoke(self, task: WorkerTask) -> None:
+    def _invoke(self, task: Invocable) -> None:
         error: InvokeError | None = self._refused
         if error is None:
             event = json.dumps(task.to_event(), separators=(",", ":")).encode()

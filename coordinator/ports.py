@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from blockstore.tasks import WorkerTask
 
-__all__ = ["Clock", "InvokeReport", "Invoker", "SystemClock"]
+__all__ = ["Clock", "Invocable", "InvokeReport", "Invoker", "SystemClock"]
 
 
 class Clock(Protocol):
@@ -49,6 +49,24 @@ class InvokeReport:
     kind: str = ""
     message: str = ""
     fatal: bool = False
+
+
+class Invocable(Protocol):
+    """What an invocation needs of a task: whose it is, and the event."""
+
+    @property
+    def worker(self) -> int:
+        """Its number, from 0."""
+        ...
+
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt, from 1."""
+        ...
+
+    def to_event(self) -> dict[str, Any]:
+        """The event as a JSON object."""
+        ...
 
 
 class Invoker(Protocol):
