@@ -1,81 +1,83 @@
-"""The verified answers of a run, held once, as they came."""
+"""The verified answers of a run: held once, as they came, or left in the store."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.answers import AnswerMetadata
-from blockstore.manifest import Manifest
-from blockstore.tasks import compute_dtype
+from coordinator.form import AnswerForm
 
-__all__ = ["Answers"]
+__all__ = ["AnswerSet", "Answers"]
 
-CHUNK_BYTES = 16 << 20  # of float64 answers that are gathered at a time
+CHUNK_BYTES = 16 << 20  # of float64 answers that are worked on at a time
+
+Held = TypeVar("Held")
 
 
-class Answers:
-    """Answers y_i by place in the code, each a flat array of L = block rows times k entries. The
-    place is the worker's number where each worker has one block.
+class AnswerSet(ABC, Generic[Held]):
+    """Answers y_i by place in the code, each L = `form.length` entries. The place is the worker's
+    number where each worker has one block.
 
-    epsilon: relative rounding of an answer. Blocks coded in float32 were rounded when they were
-    encoded, whatever x they are multiplied by; integer blocks were not.
-
-    The arrays are views of the bodies that came from the store: nothing is copied until a chunk of
-    columns is gathered for the estimate or the decoder.
+    `Held` is what is kept of an answer: the array, or where it lies.
     """
 
-    def __init__(self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str) -> None:
-        self.block_shape = (manifest.block_rows, *x_shape[1:])
-        self.dtype = compute_dtype(manifest.dtype, x_dtype)
-        coded = np.dtype(manifest.dtype)
-        kinds = [self.dtype, coded] if coded.kind == "f" else [self.dtype]
-        self.epsilon = max(float(np.finfo(kind).eps) for kind in kinds)
-        self.length = math.prod(self.block_shape)
-        self.result_shape = (manifest.rows, *x_shape[1:])
-        self.data_blocks = manifest.data_blocks
-        self.shares = manifest.shares
+    def __init__(self, form: AnswerForm) -> None:
+        self.form = form
         self.metadata: dict[int, AnswerMetadata] = {}
-        self._rows: dict[int, NDArray[Any]] = {}
+        self._held: dict[int, Held] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._held)
 
-    def __contains__(self, worker: int) -> bool:
-        return worker in self._rows
+    def __contains__(self, place: int) -> bool:
+        return place in self._held
 
-    def add(self, worker: int, answer: NDArray[Any], metadata: AnswerMetadata) -> None:
-        """Keep a verified answer of shape `block_shape`; the first one for a place stays."""
-        if worker not in self._rows:
-            self._rows[worker] = answer.reshape(-1)
-            self.metadata[worker] = metadata
+    def add(self, place: int, answer: Held, metadata: AnswerMetadata) -> None:
+        """Keep a verified answer; the first one for a place stays."""
+        if place not in self._held:
+            self._held[place] = self._keep(answer)
+            self.metadata[place] = metadata
 
-    def gather(self, workers: Sequence[int], first: int, last: int) -> NDArray[Any]:
-        """Columns `first` to `last` (excluded) of the answers of `workers`, as (m, columns)."""
-        chunk = np.empty((len(workers), last - first), self.dtype)
-        for row, worker in enumerate(workers):
-            chunk[row] = self._rows[worker][first:last]
+    @abstractmethod
+    def _keep(self, answer: Held) -> Held:
+        """What is to be held of a new answer."""
+
+    @abstractmethod
+    def gather(self, places: Sequence[int], first: int, last: int) -> NDArray[Any]:
+        """Columns `first` to `last` (excluded) of the answers at `places`, as (m, columns)."""
+
+    def chunks(self, places: Sequence[int]) -> list[tuple[int, int]]:
+        """Column ranges whose gathered float64 answers have `CHUNK_BYTES` at most."""
+        return column_chunks(len(places), self.form.length)
+
+    def scale(self, places: Sequence[int]) -> float:
+        """rms of the workers' ||row|| ||x||, the size of what was added up in their products."""
+        scales = [self.metadata[place].scale for place in places]
+        return math.hypot(*scales) / math.sqrt(len(scales)) if scales else 0.0
+
+
+class Answers(AnswerSet[NDArray[Any]]):
+    """Answers in memory: views of the bodies that came from the store. Nothing is copied until a
+    chunk of columns is gathered for the estimate or the decoder."""
+
+    def _keep(self, answer: NDArray[Any]) -> NDArray[Any]:
+        return answer.reshape(-1)
+
+    def gather(self, places: Sequence[int], first: int, last: int) -> NDArray[Any]:
+        """See `AnswerSet.gather`; a copy."""
+        chunk = np.empty((len(places), last - first), self.form.dtype)
+        for row, place in enumerate(places):
+            chunk[row] = self._held[place][first:last]
         return chunk
 
-    def chunks(self, workers: Sequence[int]) -> list[tuple[int, int]]:
-        """Column ranges whose gathered float64 answers have `CHUNK_BYTES` at most."""
-        step = max(1, CHUNK_BYTES // (8 * max(1, len(workers))))
-        return [(a, min(a + step, self.length)) for a in range(0, self.length, step)]
 
-    def empty_product(self) -> NDArray[Any]:
-        """An uninitialised (s, L) array in the answers' dtype, to be filled chunk by chunk."""
-        return np.empty((self.data_blocks, self.length), self.dtype)
-
-    def trim(self, product: NDArray[Any]) -> NDArray[Any]:
-        """(s, L) -> the product's own shape, (n,) or (n, k), without the padding rows; a view."""
-        rows = product.reshape(self.data_blocks * self.block_shape[0], *self.block_shape[1:])
-        return rows[: self.result_shape[0]]
-
-    def scale(self, workers: Sequence[int]) -> float:
-        """rms of the workers' ||row|| ||x||, the size of what was added up in their products."""
-        scales = [self.metadata[w].scale for w in workers]
-        return math.hypot(*scales) / math.sqrt(len(scales)) if scales else 0.0
+def column_chunks(rows: int, columns: int) -> list[tuple[int, int]]:
+    """Ranges of columns, of which `rows` float64 rows have `CHUNK_BYTES` at most."""
+    step = max(1, CHUNK_BYTES // (8 * max(1, rows)))
+    return [(a, min(a + step, columns)) for a in range(0, columns, step)]

@@ -27,7 +27,7 @@ from blockstore.errors import (
 )
 from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
-from coordinator.answers import Answers
+from coordinator.form import AnswerForm
 from coordinator.ports import Clock
 
 __all__ = ["Answer", "Collector", "Listing"]
@@ -69,7 +69,7 @@ class Collector:
     Parameters
     ----------
     store : the run's objects
-    answers : what an answer has to look like
+    form : what an answer has to look like
     x_digest, encoding : what it has to be an answer to
     clock : measures the listings
     threads : GETs under way at once
@@ -78,7 +78,7 @@ class Collector:
     def __init__(
         self,
         store: RunStore,
-        answers: Answers,
+        form: AnswerForm,
         *,
         x_digest: str,
         encoding: str,
@@ -88,8 +88,8 @@ class Collector:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._shares = answers.shares
-        self._shape, self._dtype = answers.block_shape, answers.dtype
+        self._shares = form.shares
+        self._shape, self._dtype = form.block_shape, form.dtype
         self._x_digest, self._encoding, self._workers = x_digest, encoding, workers
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="collect")
         self._seen: set[str] = set()

@@ -9,7 +9,7 @@ from typing import Any
 from blockstore.manifest import Manifest
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
-from coordinator.answers import Answers
+from coordinator.answers import AnswerSet
 from coordinator.decode import Decoding
 from coordinator.estimate import ESTIMATORS, ProductEstimate
 from coordinator.events import Event
@@ -34,7 +34,7 @@ class RunContext:
     manifest: Manifest
     code: ErasureCode
     store: RunStore
-    answers: Answers
+    answers: AnswerSet[Any]
     clock: Clock
     journal: Journal
     on_event: Callable[[Event], None] | None = None
@@ -53,7 +53,7 @@ class RunContext:
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
         estimator = ESTIMATORS[self.journal.spec.estimator]
-        self.judge = Judge(self.code, self.answers, estimator)
+        self.judge = Judge(self.code, self.answers.form, estimator)
         self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.answers import Answers
+from coordinator.answers import AnswerSet
 from coordinator.inputs import InputRefused
 from polarcodes import ErasureCode, InvalidCode, estimate_product
 from polarcodes.estimators import choose_estimator
@@ -57,7 +57,7 @@ def check_estimator(code: ErasureCode, estimator: str) -> str:
 
 
 def estimate(
-    code: ErasureCode, answers: Answers, workers: Sequence[int], estimator: str = "best"
+    code: ErasureCode, answers: AnswerSet[Any], workers: Sequence[int], estimator: str = "best"
 ) -> ProductEstimate:
     """Estimate A x from the answers of `workers` (at least one), by chunks of columns.
 
@@ -67,10 +67,11 @@ def estimate(
     squares.
     """
     wanted = ESTIMATORS[estimator]
-    large = len(workers) * answers.length * 8 > MOST_BYTES or len(workers) > DENSE_ROWS
+    large = len(workers) * answers.form.length * 8 > MOST_BYTES or len(workers) > DENSE_ROWS
     if wanted == "best" and large:
         wanted = _affordable(code, workers)
-    product = answers.empty_product()
+    form = answers.form
+    product = np.empty((form.data_blocks, form.length), form.dtype)
     absolute = error = upper = 0.0
     method = ""
     for first, last in answers.chunks(workers):
@@ -82,7 +83,7 @@ def estimate(
         absolute = math.hypot(absolute, part.absolute_error)
         error, upper = part.relative_error, part.relative_error_upper  # of the set, not the columns
         method = part.method
-    return ProductEstimate(answers.trim(product), error, upper, absolute, method)
+    return ProductEstimate(form.layout.assemble(product), error, upper, absolute, method)
 
 
 def _affordable(code: ErasureCode, workers: Sequence[int]) -> str:

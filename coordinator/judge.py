@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from coordinator.answers import Answers
+from coordinator.form import AnswerForm
 from polarcodes import ErasureCode
 from polarcodes.estimators import choose_estimator, expected_error
 
@@ -16,18 +16,18 @@ SINGLE, DOUBLE = 1e-4, 1e-9  # of the decoded product, by the precision of the a
 _KEPT = 256
 
 
-def answer_error(answers: Answers) -> float:
+def answer_error(form: AnswerForm) -> float:
     """rms relative error of an answer by rounding: of its block when encoded, or of itself."""
-    return ROUNDINGS * answers.epsilon
+    return ROUNDINGS * form.epsilon
 
 
-def tolerance(answers: Answers) -> float:
+def tolerance(form: AnswerForm) -> float:
     """The largest predicted relative error, by rounding, of a product that is called exact.
 
     A set of answers that would spread the rounding further waits for one more answer: one run in
     a hundred with float32 blocks at exactly s answers, none with float64.
     """
-    return SINGLE if answers.epsilon > DOUBLE else DOUBLE
+    return SINGLE if form.epsilon > DOUBLE else DOUBLE
 
 
 class Judge:
@@ -39,9 +39,9 @@ class Judge:
     of the code, and their answers kept.
     """
 
-    def __init__(self, code: ErasureCode, answers: Answers, estimator: str = "best") -> None:
+    def __init__(self, code: ErasureCode, form: AnswerForm, estimator: str = "best") -> None:
         self._code = code
-        self._rules = {"answer_error": answer_error(answers), "tolerance": tolerance(answers)}
+        self._rules = {"answer_error": answer_error(form), "tolerance": tolerance(form)}
         self._arrivals = code.arrivals(**self._rules)
         self._estimator = estimator
         self._known: dict[frozenset[int], bool] = {}

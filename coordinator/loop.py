@@ -156,7 +156,7 @@ class RunLoop:
             self._take_in(self._collector.look(only=decisive))
         lost = [place for place in decisive if place not in answers]
         if lost:
-            whose = answers.shares.describe_all(lost)
+            whose = answers.form.shares.describe_all(lost)
             raise DecisiveAnswerLost(
                 f"run {self._context.store.run}: the answers of {whose} were decided upon "
                 "and are gone or damaged; start a new run"

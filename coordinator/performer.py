@@ -93,7 +93,7 @@ class Performer:
         found = context.decoding = decode(context.code, context.answers, decisive)
         decoded = context.clock.now()
         context.spend("decode", decoded - began)
-        if found.contradiction is None:
+        if found.contradiction is None and found.value is not None:
             context.result_key = context.store.put_final(found.value)
             context.spend("write", context.clock.now() - decoded)
             context.emit(

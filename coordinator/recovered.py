@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.manifest import Manifest
-from coordinator.answers import Answers
+from coordinator.answers import AnswerSet
 from coordinator.estimate import ProductEstimate
 from polarcodes import ErasureCode
 from polarcodes.schedules import Recovery, Schedule
@@ -64,7 +64,7 @@ class RecoveredRows:
         return tuple(ranges)
 
     def estimate(
-        self, known: ProductEstimate, answers: Answers, places: Sequence[int]
+        self, known: ProductEstimate, answers: AnswerSet[Any], places: Sequence[int]
     ) -> ProductEstimate:
         """The recovered rows, and zeros for the others; `known` while nothing is recovered.
 
@@ -75,13 +75,13 @@ class RecoveredRows:
             return known
         weights = self._recovery.weights()
         sources = [place for place, _, _ in weights.messages]
-        product = answers.empty_product()
-        product[...] = 0
+        form = answers.form
+        product = np.zeros((form.data_blocks, form.length), form.dtype)
         for first, last in answers.chunks(sources):
             with np.errstate(over="ignore"):
                 Y = answers.gather(sources, first, last)
                 product[weights.tasks, first:last] = weights.apply(Y)
-        value = answers.trim(product)
+        value = form.layout.assemble(product)
         error = math.sqrt(1.0 - share)
         size = float(np.linalg.norm(value.astype(np.float64)))
         return ProductEstimate(value, error, math.ceil(error), size * error, "recovered")

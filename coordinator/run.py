@@ -25,6 +25,7 @@ from coordinator.dispatch import Dispatcher
 from coordinator.estimate import check_estimator
 from coordinator.events import Event
 from coordinator.finished import load_finished
+from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused, MatrixReplaced, check_deadline, check_x
 from coordinator.journal import Journal, load_journal, timestamp, update
 from coordinator.loop import RunLoop
@@ -191,7 +192,7 @@ def _carry(
     """Put the parts together, run the loop, write status and report."""
     billing = billing or Billing()
     spec, store = journal.spec, RunStore(bucket, journal.spec.run)
-    answers = Answers(manifest, spec.x_shape, spec.x_dtype)
+    answers = Answers(AnswerForm.of(manifest, spec.x_shape, spec.x_dtype))
     code = code_from_manifest(manifest.code)
     context = RunContext(manifest, code, store, answers, clock, journal, on_event)
     stops = stop_markers(store) if journal.dispatches else frozenset()
@@ -207,7 +208,7 @@ def _carry(
     )
     collector = Collector(
         store,
-        answers,
+        answers.form,
         x_digest=spec.x_digest,
         encoding=spec.encoding,
         workers=manifest.workers,

@@ -15,8 +15,8 @@ from blockstore.connect import s3_client
 from blockstore.errors import AccessDenied, StoreUnavailable
 from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
-from coordinator.answers import Answers
 from coordinator.collect import Collector
+from coordinator.form import AnswerForm
 from coordinator.ports import SystemClock
 from tests.coordinator.fake_platform import ENCODING, Platform
 from tests.memory_bucket import MemoryBucket
@@ -44,10 +44,10 @@ def store(request, monkeypatch) -> Iterator[RunStore]:
 
 
 def make_collector(store: RunStore) -> Collector:
-    answers = Answers(Platform().manifest, (9,), "<f4")
+    form = AnswerForm.of(Platform().manifest, (9,), "<f4")
     return Collector(
         store,
-        answers,
+        form,
         x_digest=DIGEST,
         encoding=ENCODING,
         workers=16,

@@ -13,6 +13,7 @@ from coordinator import estimate as estimates
 from coordinator.answers import Answers
 from coordinator.decode import decode
 from coordinator.estimate import check_estimator, estimate
+from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused
 from polarcodes import NotDecodable, make_code
 from polarcodes.estimators import choose_estimator
@@ -23,7 +24,7 @@ EXACT = (PLATFORM.coded.astype("f8") @ PLATFORM.x.astype("f8")).astype("f4")
 
 
 def arrived(order, change=None) -> Answers:
-    answers = Answers(PLATFORM.manifest, PLATFORM.x.shape, PLATFORM.x.dtype.str)
+    answers = Answers(AnswerForm.of(PLATFORM.manifest, PLATFORM.x.shape, PLATFORM.x.dtype.str))
     for worker in order:
         value = EXACT[worker].copy()
         if worker == change:
@@ -45,12 +46,12 @@ def test_order_and_chunk_size_do_not_change_a_byte(order, columns, count):
 
 
 def test_answers_are_held_without_a_copy():
-    answers = Answers(PLATFORM.manifest, PLATFORM.x.shape, "<f4")
+    answers = Answers(AnswerForm.of(PLATFORM.manifest, PLATFORM.x.shape, "<f4"))
     value = EXACT[0].copy()
     answers.add(0, value, AnswerMetadata(x_digest="", encoding=ENCODING))
-    assert np.shares_memory(answers._rows[0], value)
+    assert np.shares_memory(answers._held[0], value)
     answers.add(0, value + 1, AnswerMetadata(x_digest="", encoding=ENCODING))
-    np.testing.assert_array_equal(answers.gather([0], 0, answers.length)[0], value.reshape(-1))
+    np.testing.assert_array_equal(answers.gather([0], 0, answers.form.length)[0], value.reshape(-1))
 
 
 def test_one_wrong_entry_is_noticed_in_its_chunk(monkeypatch):

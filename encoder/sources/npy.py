@@ -15,7 +15,9 @@ from blockstore.bucket import Bucket
 from blockstore.errors import ArrayRefused, ObjectChanged, ObjectMissing
 from encoder.errors import SourceChanged, SourceRefused
 from encoder.pieces import Piece
-from encoder.sources import S3_SCHEME, Source, check_matrix
+from encoder.sources.source import Source, check_matrix
+
+S3_SCHEME = "s3://"
 
 
 class StoredSource(Source):
