@@ -40,6 +40,10 @@ class Evaluator(Protocol):
         """What has become of invocations since the last call."""
         ...
 
+    def close(self) -> None:
+        """Drop the invocations that have not begun, wait for those under way."""
+        ...
+
 
 @dataclass(frozen=True)
 class RoundRules:

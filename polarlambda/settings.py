@@ -67,6 +67,32 @@ def load_settings(
     return Settings(**names)
 
 
+def objective_function(
+    function: str | None = None,
+    stack: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    cloudformation: Any = None,
+) -> str:
+    """Name of an objective's function: the one given, the output ObjectiveName of the objective's
+    own ``stack``, or POLARLAMBDA_OBJECTIVE. Raises `SettingMissing`, `BadInput`."""
+    name = function or ""
+    if not name and stack:
+        name = stack_outputs(stack, cloudformation).get("ObjectiveName", "")
+        if not name:
+            raise BadInput(
+                f"stack {stack!r} has no output ObjectiveName: is it the stack of an objective "
+                "(scripts/new_objective.py)?"
+            )
+    name = name or environ.get("POLARLAMBDA_OBJECTIVE", "")
+    if not name:
+        raise SettingMissing(
+            "nothing names the objective's function: give --objective-stack NAME or set "
+            "POLARLAMBDA_OBJECTIVE. Without an AWS account: "
+            "polarlambda local run --objective FOLDER -- COMMAND"
+        )
+    return name
+
+
 def stack_outputs(stack: str, cloudformation: Any = None) -> dict[str, str]:
     """Outputs of a CloudFormation stack by name. Raises `BadInput` when there is no such stack."""
     from botocore.exceptions import ClientError

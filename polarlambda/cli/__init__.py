@@ -21,6 +21,8 @@ _COMMANDS = {
     "plan": "polarlambda.cli.plan:plan",
     "matrices": "polarlambda.cli.matrices:matrices",
     "runs": "polarlambda.cli.runs:runs",
+    "optimize": "polarlambda.cli.optimize:optimize",
+    "optimizations": "polarlambda.cli.optimizations:optimizations",
     "local": "polarlambda.local.command:local",
     "demo": "polarlambda.cli.demo:demo",
 }

@@ -29,6 +29,7 @@ _LOG = logging.getLogger("polarlambda.local")
 _VARIABLES = {
     "WorkerFunction": "POLARLAMBDA_WORKER",
     "CoordinatorFunction": "POLARLAMBDA_COORDINATOR",
+    "ObjectiveFunction": "POLARLAMBDA_OBJECTIVE",
 }
 
 
@@ -40,6 +41,7 @@ class LocalStack:
     template : path of template.yaml (default: that of the checkout this package is in, else of the
         working directory)
     parameters : values for the template's parameters instead of their defaults
+    objective : folder of an objective (`scripts/new_objective.py`), whose function is there as well
     delays, model, scale, fail, throttle, seed : see `chaos.ChaosSettings`
     spawn : start every environment from nothing (ten times the CPU time) instead of forking it
     build : "absent" builds an artifact that is not there, "stale" also one that differs from the
@@ -56,6 +58,7 @@ class LocalStack:
         *,
         template: str | os.PathLike[str] | None = None,
         parameters: Mapping[str, str] | None = None,
+        objective: str | os.PathLike[str] | None = None,
         delays: str | os.PathLike[str] | None = None,
         model: str | None = None,
         scale: float = 1.0,
@@ -71,6 +74,9 @@ class LocalStack:
             raise OptionRefused(f"account_concurrency must be >= 1, not {account_concurrency}")
         self._template_path = Path(template) if template is not None else _find_template()
         self._template = load_template(self._template_path, parameters)
+        self._roots = dict.fromkeys(self._template.functions, self._template_path.resolve().parent)
+        if objective is not None:
+            self._add_objective(Path(objective).resolve())
         self._chaos = _chaos(
             delays=delays, model=model, scale=scale, fail=fail, throttle=throttle, seed=seed
         )
@@ -200,11 +206,17 @@ class LocalStack:
         )
         self._admin("chaos", settings.to_json())
 
+    def _add_objective(self, folder: Path) -> None:
+        """The functions of an objective's own template, with this stack's bucket."""
+        found = load_template(folder / "template.yaml", {"BlocksBucket": self.bucket})
+        self._template.functions.update(found.functions)
+        self._roots.update(dict.fromkeys(found.functions, folder))
+
     def _start(self) -> None:
-        root = self._template_path.resolve().parent
         for key, function in self.functions.items():
+            root = self._roots[key]
             self._artifacts[key] = provide(root, key, self._build, function.runtime)
-        self.warnings = _stale(root, self._artifacts)
+        self.warnings = _stale(self._roots, self._artifacts)
         for warning in self.warnings:
             _LOG.warning(warning)
         with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
@@ -249,10 +261,10 @@ def _chaos(*, delays: str | os.PathLike[str] | None, **options: Any) -> ChaosSet
     return Chaos(ChaosSettings(delays=path, **options)).settings
 
 
-def _stale(root: Path, artifacts: dict[str, Artifact]) -> list[str]:
+def _stale(roots: Mapping[str, Path], artifacts: dict[str, Artifact]) -> list[str]:
     warnings = []
     for logical_id, built in artifacts.items():
-        if changed := stale_files(root, built.folder):
+        if changed := stale_files(roots[logical_id], built.folder):
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
             warnings.append(
                 f"the artifact of {logical_id} is older than the sources ({changed[0]}{more}): "

@@ -1,0 +1,99 @@
+"""Make a folder with an objective for `polarlambda optimize`: code, tests, template.
+
+    python scripts/new_objective.py FOLDER MODULE:FUNCTION [--from FILE.py] [--requirement PACKAGE]
+
+The folder holds everything that the function is built and deployed from, apart from polarlambda's
+own handler, which the build copies from this checkout. A module that is not given begins as a
+worked example. Nothing is overwritten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TEMPLATES = Path(__file__).resolve().parent / "objective"
+STACK_NAME = re.compile(r"[a-z][a-z0-9-]{0,26}")
+
+
+def main() -> None:
+    """Read the command line, make the folder, say what comes next."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="its last part names the stack")
+    parser.add_argument("objective", help="module:function, a module of one file in the folder")
+    parser.add_argument("--from", dest="source", type=Path, help="the module, to be copied")
+    parser.add_argument(
+        "--requirement", action="append", default=[], help="a package it imports; may be repeated"
+    )
+    parser.add_argument("--start", default="0,0,0", help="numbers, for the tests and the README")
+    parser.add_argument("--memory", type=int, default=1769, help="MB of an evaluation")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds of an evaluation")
+    make(parser.parse_args())
+
+
+def make(options: argparse.Namespace) -> None:
+    """Write the folder; exits with a line that says what to change."""
+    folder: Path = options.folder
+    module, _, function = options.objective.partition(":")
+    if not (module.isidentifier() and function.isidentifier()):
+        refuse(f"objective must be module:function with a module of one file: {options.objective}")
+    if not STACK_NAME.fullmatch(folder.name):
+        refuse(
+            f"the folder's name becomes that of a stack: a lower-case letter and up to 26 more "
+            f"letters, digits and dashes, not {folder.name!r}"
+        )
+    try:
+        start = [float(part) for part in options.start.split(",")]
+    except ValueError:
+        refuse(f"--start must be numbers with commas between them, not {options.start!r}")
+    for name, low, high in (("memory", 256, 10240), ("timeout", 1, 900)):
+        if not low <= getattr(options, name) <= high:
+            refuse(f"--{name} must be {low} to {high}, not {getattr(options, name)}")
+    if options.source is not None and not options.source.is_file():
+        refuse(f"--from {options.source}: there is no such file")
+    if folder.exists() and any(folder.iterdir()):
+        refuse(f"{folder} exists and is not empty: name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    words = {
+        "OBJECTIVE": options.objective,
+        "FUNCTION": function,
+        "MODULE_FILE": f"{module}.py",
+        "NAME": folder.name,
+        "CHECKOUT": os.path.relpath(ROOT, folder.resolve()),
+        "START": repr(start),
+        "START_OPTION": options.start,
+        "MEMORY": str(options.memory),
+        "TIMEOUT": str(options.timeout),
+    }
+    for template in sorted(TEMPLATES.iterdir()):
+        name = template.name.removesuffix(".in")
+        name = f"{module}.py" if name == "starter.py" else name
+        (folder / name).write_text(filled(template.read_text(), words))
+    if options.source is not None:
+        shutil.copyfile(options.source, folder / f"{module}.py")
+    with (folder / "requirements.txt").open("a") as requirements:
+        requirements.writelines(f"{package}\n" for package in options.requirement)
+    print(
+        f"{folder}: edit {module}.py, then `make -C {folder} test`, and\n"
+        f"  polarlambda local run --objective {folder} -- "
+        f"polarlambda optimize {options.objective} --start {options.start}"
+    )
+
+
+def filled(text: str, words: dict[str, str]) -> str:
+    """The template with every @WORD@ replaced."""
+    return re.sub(r"@([A-Z_]+)@", lambda match: words[match[1]], text)
+
+
+def refuse(message: str) -> None:
+    """Leave with the reason."""
+    sys.exit(f"new_objective: {message}")
+
+
+if __name__ == "__main__":
+    main()
