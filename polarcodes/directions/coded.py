@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from polarcodes.code import ErasureCode
 from polarcodes.directions.base import Directions, GradientEstimate
+from polarcodes.errors import InvalidCode
 from polarcodes.registry import code_from_manifest, make_code
 
 __all__ = ["CODES", "CodedDirections"]
@@ -35,6 +36,8 @@ class CodedDirections(Directions):
         cls, parameters: int, count: int, seed: int, *, code: str = "hadamard"
     ) -> CodedDirections:
         """Make the code; raises `InvalidCode` for an N it cannot have."""
+        if code not in CODES:
+            raise InvalidCode(f"code must be one of {', '.join(CODES)}, got {code!r}")
         if parameters == 1:  # codes have two workers at least, and may have one data block
             count = max(count, 2)
         return cls(make_code(code, workers=count, data_blocks=parameters, seed=seed))

@@ -53,15 +53,13 @@ def directions_from_manifest(manifest: Any) -> Directions:
     return rebuilt
 
 
-def smallest_count(kind: str, parameters: int, redundancy: float, code: str = "hadamard") -> int:
-    """The least number of directions of which a share ``redundancy`` may be missing.
+def smallest_count(kind: str, parameters: int, redundancy: float) -> int:
+    """The least number of directions of which a share ``redundancy`` may be missing at best.
 
-    The Hadamard code has powers of two, the polar code any number from 2 on; baselines need one
-    direction for every parameter.
+    Codes have any N of at least 2; the baselines need one direction for every parameter.
     """
     if not 0 <= redundancy < 1:
         raise InvalidCode(f"redundancy must be in [0, 1), got {redundancy}")
     if kind != CodedDirections.kind:
         return parameters
-    wanted = max(2, -int(-parameters // (1 - redundancy)))
-    return 1 << (wanted - 1).bit_length() if code == "hadamard" else wanted
+    return max(2, -int(-parameters // (1 - redundancy)))

@@ -118,9 +118,7 @@ class Options:
         """N, given or the smallest with the redundancy."""
         if self.workers is not None:
             return self.workers
-        return smallest_count(
-            self.directions, self.block_size(parameters), self.redundancy, self.code
-        )
+        return smallest_count(self.directions, self.block_size(parameters), self.redundancy)
 
     @property
     def direction_options(self) -> dict[str, Any]:

@@ -51,12 +51,8 @@ class OptimizationResult:
     message: str
     maximize: bool
     final: FinalScore | None
+    figures: Figures
     history: tuple[Figures, ...]
-
-    @property
-    def figures(self) -> Figures:
-        """After the last iteration."""
-        return self.history[-1] if self.history else Figures()
 
     def to_json(self, theta_path: str | None = None) -> dict[str, Any]:
         """Plain JSON; the history is in the report."""

@@ -57,6 +57,7 @@ class OptimizationRun:
             message=message,
             maximize=self.options.maximize,
             final=None if final is None else final[1],
+            figures=self.state.figures,
             history=tuple(self.history),
         )
         self._put_status(state)

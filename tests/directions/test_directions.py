@@ -27,7 +27,7 @@ FAMILIES = [
 
 
 def made(kind, options, parameters, seed=0, extra=4):
-    count = smallest_count(kind, parameters, 0.2, options.get("code", "hadamard"))
+    count = smallest_count(kind, parameters, 0.2)
     if kind in ("structured", "gaussian"):
         count += extra
     return make_directions(kind, parameters=parameters, count=count, seed=seed, **options)
