@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from blockstore import keys
@@ -73,7 +73,8 @@ class Round:
     directions : `polarcodes.directions.Directions.to_manifest`, None for a round that evaluates
     the point itself; coordinates : the parameters that the directions move, None for all; seed and
     seeds : worker i's seed is drawn from (seed, i) if seeds is "fresh", else it is `seed`;
-    stopped : the round has ended, and workers that have not begun need not begin.
+    arguments : keyword arguments of the objective; stopped : the round has ended, and workers that
+    have not begun need not begin.
     """
 
     number: int
@@ -84,6 +85,7 @@ class Round:
     seed: int
     seeds: str
     point_digest: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     stopped: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -98,6 +100,7 @@ class Round:
             "seed": self.seed,
             "seeds": self.seeds,
             "point_digest": self.point_digest,
+            "arguments": dict(self.arguments),
             "stopped": self.stopped,
         }
 
@@ -119,6 +122,7 @@ class Round:
             seed=fields.integer("seed", high=MAX_SEED),
             seeds=fields.choice("seeds", ("fresh", "common")),
             point_digest=fields.text("point_digest"),
+            arguments=fields.object("arguments"),
             stopped=fields.boolean("stopped"),
         )
 

@@ -1,6 +1,7 @@
 """Make a folder with an objective for `polarlambda optimize`: code, tests, template.
 
     python scripts/new_objective.py FOLDER MODULE:FUNCTION [--from FILE.py] [--requirement PACKAGE]
+    python scripts/new_objective.py FOLDER --example cartpole
 
 The folder holds everything that the function is built and deployed from, apart from polarlambda's
 own handler, which the build copies from this checkout. A module that is not given begins as a
@@ -10,6 +11,7 @@ worked example. Nothing is overwritten.
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -17,6 +19,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
 TEMPLATES = Path(__file__).resolve().parent / "objective"
 STACK_NAME = re.compile(r"[a-z][a-z0-9-]{0,26}")
 
@@ -25,7 +28,10 @@ def main() -> None:
     """Read the command line, make the folder, say what comes next."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="its last part names the stack")
-    parser.add_argument("objective", help="module:function, a module of one file in the folder")
+    parser.add_argument(
+        "objective", nargs="?", help="module:function, a module of one file in the folder"
+    )
+    parser.add_argument("--example", help="one of those in examples/, ready to run")
     parser.add_argument("--from", dest="source", type=Path, help="the module, to be copied")
     parser.add_argument(
         "--requirement", action="append", default=[], help="a package it imports; may be repeated"
@@ -39,6 +45,10 @@ def main() -> None:
 def make(options: argparse.Namespace) -> None:
     """Write the folder; exits with a line that says what to change."""
     folder: Path = options.folder
+    if options.example is not None:
+        take_example(options)
+    if options.objective is None:
+        refuse("name an objective, module:function, or an --example")
     module, _, function = options.objective.partition(":")
     if not (module.isidentifier() and function.isidentifier()):
         refuse(f"objective must be module:function with a module of one file: {options.objective}")
@@ -83,6 +93,24 @@ def make(options: argparse.Namespace) -> None:
         f"  polarlambda local run --objective {folder} -- "
         f"polarlambda optimize {options.objective} --start {options.start}"
     )
+
+
+def take_example(options: argparse.Namespace) -> None:
+    """Fill in the module and what it says of itself."""
+    source = EXAMPLES / f"{options.example}.py"
+    if not source.is_file():
+        known = ", ".join(sorted(path.stem for path in EXAMPLES.glob("[a-z]*.py")))
+        refuse(f"there is no example {options.example!r}; there are {known}")
+    said = {}
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in ("OBJECTIVE", "REQUIREMENTS", "START"):
+                said[name] = ast.literal_eval(node.value)
+    options.source = source
+    options.objective = f"{source.stem}:{said['OBJECTIVE']}"
+    options.requirement += said["REQUIREMENTS"]
+    options.start = said["START"]
 
 
 def filled(text: str, words: dict[str, str]) -> str:

@@ -6,6 +6,7 @@ import math
 import numbers
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -70,7 +71,8 @@ def evaluate(store: RoundStore, task: EvaluationTask, objective: Objective) -> E
         raise CorruptObject("point.npy is not the one that round.json was written for")
     seed = _seed(described, task.worker)
     began = time.monotonic()
-    values = tuple(_value(objective, theta, seed) for theta in _points(described, point, task))
+    called = partial(objective, **described.arguments)
+    values = tuple(_value(called, theta, seed) for theta in _points(described, point, task))
     return Evaluation(
         worker=task.worker,
         values=values,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,13 @@ picture_option = click.option(
 @click.option(
     "--final", type=int, metavar="K", help="Evaluations of the result on fresh seeds.  [0]"
 )
+@click.option(
+    "--argument",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A keyword argument of the objective, as JSON or text; may be repeated.",
+)
 @picture_option
 @json_option
 @stack_option
@@ -91,6 +99,7 @@ def optimize(
     maximize: bool,
     bounds: str | None,
     scale: str | None,
+    arguments: tuple[str, ...],
     picture: Path | None,
     as_json: bool,
     stack: str | None,
@@ -109,7 +118,9 @@ def optimize(
     check_output(output)
     check_output(picture)
     options = Options(
-        maximize=maximize, **{name: value for name, value in given.items() if value is not None}
+        maximize=maximize,
+        arguments=dict(map(argument, arguments)),
+        **{name: value for name, value in given.items() if value is not None},
     )
     with make_progress(quiet=as_json) as progress:
         result = run(
@@ -142,6 +153,17 @@ def numbers(name: str, text: str) -> Any:
             f"--{name} must be an .npy file or numbers such as 0,0,1.5, got {text!r}"
         ) from error
     return found[0] if name == "scale" and len(found) == 1 else found
+
+
+def argument(text: str) -> tuple[str, Any]:
+    """(name, value) of NAME=VALUE; the value is JSON where it is, else text. Raises `BadInput`."""
+    name, separator, value = text.partition("=")
+    if not (separator and name.isidentifier()):
+        raise BadInput(f"--argument takes NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def shown(progress: Progress, iterations: int) -> Any:

@@ -97,6 +97,7 @@ def iterate(
             seed=derived_seed(options.seed, "evaluations", number),
             seeds=options.seeds,
             point_digest="",
+            arguments=options.arguments,
         ),
         np.stack([theta, sigma * state.domain.scale]),
         parse_wait(options.wait),
@@ -249,6 +250,7 @@ def final_scores(
         seed=derived_seed(options.seed, "evaluations", FINAL_ROUNDS),
         seeds="fresh",
         point_digest="",
+        arguments=options.arguments,
     )
     point: Any = np.stack([theta, np.zeros_like(theta)])
     outcome = evaluate_round(place, optimization, objective, described, point, Wait("all"), None)

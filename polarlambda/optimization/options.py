@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from coordinator.wait import parse_wait
@@ -40,6 +41,7 @@ class Options:
     seeds : "fresh": every pair of points has a seed of its own; "common": all of an iteration share
         one, and so the noise that depends on it
     seed : of everything that is drawn
+    arguments : keyword arguments of the objective, plain JSON
     iterations, evaluations, seconds, dollars : limits; target : a score that is good enough
     final : evaluations of the last and the best theta at the end, with seeds that were not used
     """
@@ -59,6 +61,7 @@ class Options:
     estimator: str = "auto"
     seeds: str = "fresh"
     seed: int = 0
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     iterations: int = 100
     evaluations: int | None = None
     seconds: float | None = None
@@ -79,6 +82,10 @@ class Options:
             if value not in allowed:
                 raise BadInput(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
         parse_wait(self.wait)
+        try:
+            json.dumps(dict(self.arguments), allow_nan=False)
+        except (TypeError, ValueError) as exc:
+            raise BadInput(f"arguments must be plain JSON: {exc}") from exc
         for name in ("sigma", "rate"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
