@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPClassifier
 
 OBJECTIVE = "margin"
 REQUIREMENTS = ["scikit-learn==1.9.1"]
-START = ",".join(["0"] * 64)
+START = "zeros:64"
 TRAINED = 1_200
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 OBJECTIVE = "score"
 REQUIREMENTS = ["gymnasium==1.4.0"]
-START = "0,0,0,0"
+START = "zeros:4"
 EPISODES = 3
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 OBJECTIVE = "loss"
 REQUIREMENTS = ["scikit-learn==1.9.1"]
-START = ",".join(["0"] * 11)
+START = "zeros:11"
 FEATURES, TARGET = load_diabetes(return_X_y=True)
 FEATURES = FEATURES / FEATURES.std(axis=0)
 TARGET = (TARGET - TARGET.mean()) / TARGET.std()

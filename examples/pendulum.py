@@ -12,7 +12,7 @@ import numpy as np
 OBJECTIVE = "score"
 REQUIREMENTS = ["gymnasium==1.4.0"]
 HIDDEN = 8
-START = ",".join(["0"] * 33)
+START = "zeros:33"
 EPISODES = 2
 SCALES = np.array([1.0, 1.0, 0.125])  # of cos, sin and angular speed
 

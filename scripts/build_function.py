@@ -61,6 +61,9 @@ UNUSED = (
     "**/py.typed",
     "**/__pycache__",
 )
+# What an objective's own packages may import of these, and what they need not bring either.
+NEEDED_BY_OTHERS = ("numpy/f2py",)  # scipy imports it
+UNUSED_OF_OTHERS = ("*/**/tests",)
 # botocore carries the models of 400 services. These are the ones we call and what any client reads.
 BOTOCORE_DATA = {
     "s3",
@@ -178,7 +181,7 @@ def dependencies(python: str, architecture: str, code: Path | None = None) -> Pa
     with tempfile.TemporaryDirectory(dir=DEPENDENCIES, prefix="installing-") as scratch:
         installed = Path(scratch) / "installed"
         install(installed, python, architecture, wanted)
-        prune(installed)
+        prune(installed, others=wanted is not None)
         try:
             installed.rename(folder)
         except OSError:
@@ -205,9 +208,12 @@ def install(target: Path, python: str, architecture: str, wanted: Path | None = 
         )
 
 
-def prune(installed: Path) -> None:
-    """Remove what no handler reads from an installation."""
-    for pattern in UNUSED:
+def prune(installed: Path, *, others: bool) -> None:
+    """Remove what no handler reads from an installation, which may hold `others`' packages."""
+    patterns = UNUSED
+    if others:
+        patterns = tuple(p for p in UNUSED if p not in NEEDED_BY_OTHERS) + UNUSED_OF_OTHERS
+    for pattern in patterns:
         for path in list(installed.glob(pattern)):
             remove(path)
     for path in (installed / "botocore" / "data").iterdir():

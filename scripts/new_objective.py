@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument(
         "--requirement", action="append", default=[], help="a package it imports; may be repeated"
     )
-    parser.add_argument("--start", default="0,0,0", help="numbers, for the tests and the README")
+    parser.add_argument("--start", default="zeros:3", help="numbers, for the tests and the README")
     parser.add_argument("--memory", type=int, default=1769, help="MB of an evaluation")
     parser.add_argument("--timeout", type=int, default=60, help="seconds of an evaluation")
     make(parser.parse_args())
@@ -58,9 +58,11 @@ def make(options: argparse.Namespace) -> None:
             f"letters, digits and dashes, not {folder.name!r}"
         )
     try:
-        start = [float(part) for part in options.start.split(",")]
+        kind, _, count = options.start.partition(":")
+        zeros = [0.0] * int(count) if kind == "zeros" else None
+        start = zeros or [float(part) for part in options.start.split(",")]
     except ValueError:
-        refuse(f"--start must be numbers with commas between them, not {options.start!r}")
+        refuse(f"--start must be numbers such as 0,0,1.5, or zeros:P, not {options.start!r}")
     for name, low, high in (("memory", 256, 10240), ("timeout", 1, 900)):
         if not low <= getattr(options, name) <= high:
             refuse(f"--{name} must be {low} to {high}, not {getattr(options, name)}")

@@ -45,7 +45,7 @@ picture_option = click.option(
     "--start",
     required=True,
     metavar="THETA",
-    help="Where to begin: an .npy file, or numbers such as 0,0,1.5.",
+    help="Where to begin: an .npy file, numbers such as 0,0,1.5, or zeros:P.",
 )
 @theta_option
 @click.option("--maximize/--minimize", default=False, show_default=True, help="Up or down.")
@@ -146,11 +146,14 @@ def numbers(name: str, text: str) -> Any:
             return np.load(text, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise BadInput(f"--{name} {text} cannot be read as .npy: {error}") from error
+    kind, _, count = text.partition(":")
+    if kind == "zeros" and count.isdecimal():
+        return [0.0] * int(count)
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError as error:
         raise BadInput(
-            f"--{name} must be an .npy file or numbers such as 0,0,1.5, got {text!r}"
+            f"--{name} must be an .npy file, numbers such as 0,0,1.5, or zeros:P, got {text!r}"
         ) from error
     return found[0] if name == "scale" and len(found) == 1 else found
 

@@ -41,7 +41,8 @@ class LocalStack:
     template : path of template.yaml (default: that of the checkout this package is in, else of the
         working directory)
     parameters : values for the template's parameters instead of their defaults
-    objective : folder of an objective (`scripts/new_objective.py`), whose function is there as well
+    objective : folder of an objective (`scripts/new_objective.py`), whose function is there as
+        well; parameters that begin with Objective are its template's
     delays, model, scale, fail, throttle, seed : see `chaos.ChaosSettings`
     spawn : start every environment from nothing (ten times the CPU time) instead of forking it
     build : "absent" builds an artifact that is not there, "stale" also one that differs from the
@@ -73,10 +74,13 @@ class LocalStack:
         if account_concurrency < 1:
             raise OptionRefused(f"account_concurrency must be >= 1, not {account_concurrency}")
         self._template_path = Path(template) if template is not None else _find_template()
-        self._template = load_template(self._template_path, parameters)
+        given = dict(parameters or {})
+        of_objective = {k: v for k, v in given.items() if k.startswith("Objective")}
+        own = given if objective is None else {k: given[k] for k in given.keys() - of_objective}
+        self._template = load_template(self._template_path, own)
         self._roots = dict.fromkeys(self._template.functions, self._template_path.resolve().parent)
         if objective is not None:
-            self._add_objective(Path(objective).resolve())
+            self._add_objective(Path(objective).resolve(), of_objective)
         self._chaos = _chaos(
             delays=delays, model=model, scale=scale, fail=fail, throttle=throttle, seed=seed
         )
@@ -206,9 +210,8 @@ class LocalStack:
         )
         self._admin("chaos", settings.to_json())
 
-    def _add_objective(self, folder: Path) -> None:
-        """The functions of an objective's own template, with this stack's bucket."""
-        found = load_template(folder / "template.yaml", {"BlocksBucket": self.bucket})
+    def _add_objective(self, folder: Path, parameters: dict[str, str]) -> None:
+        found = load_template(folder / "template.yaml", {"BlocksBucket": self.bucket, **parameters})
         self._template.functions.update(found.functions)
         self._roots.update(dict.fromkeys(found.functions, folder))
 
