@@ -17,37 +17,23 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
 from blockstore import faults
+from blockstore.bodies import read_into, read_whole
 from blockstore.errors import (
     AccessDenied,
     BucketMissing,
     CorruptObject,
+    ObjectUnchanged,
     StoreError,
     StoreUnavailable,
 )
+from blockstore.uploads import Uploads
 
 BODY_ATTEMPTS = 4
 CONFLICT_ATTEMPTS = 6
 DELETE_BATCH = 1000
-READ_BYTES = 256 << 10
 
 
 Received = TypeVar("Received")
-
-
-def _read_whole(stream: Any) -> tuple[bytes, int]:
-    body: bytes = stream.read()
-    return body, len(body)
-
-
-def _read_into(stream: Any, view: memoryview) -> tuple[None, int]:
-    """The number of bytes that came; small reads, because each of them is copied once more."""
-    done = 0
-    while done < len(view):
-        count = stream.readinto(view[done : done + READ_BYTES])
-        if count == 0:
-            break
-        done += count
-    return None, done + len(stream.read(1))  # the end is where S3's checksum is compared
 
 
 @dataclass(frozen=True)
@@ -60,7 +46,7 @@ class ObjectInfo:
     last_modified: datetime
 
 
-class Bucket:
+class Bucket(Uploads):
     """A bucket behind one shared, thread-safe client.
 
     Parameters
@@ -101,15 +87,26 @@ class Bucket:
             request["Range"] = f"bytes={start}-" + ("" if last is None else str(last))
         if if_match is not None:
             request["IfMatch"] = if_match
-        body, _ = self._fetch(request, _read_whole)
+        body, _ = self._fetch(request, read_whole)
         if last is not None and len(body) != last - (first or 0) + 1:
             raise self._too_short(key, first or 0, last, len(body))
         return body
 
     def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
         """(bytes, user metadata) of an object."""
-        body, response = self._fetch({"Key": key}, _read_whole)
+        body, response = self._fetch({"Key": key}, read_whole)
         return body, dict(response.get("Metadata", {}))
+
+    def get_changed(self, key: str, etag: str | None) -> tuple[bytes, str] | None:
+        """(bytes, ETag) of an object, None if it still has `etag`: then S3 sends no body (304)."""
+        request: dict[str, Any] = {"Key": key}
+        if etag is not None:
+            request["IfNoneMatch"] = etag
+        try:
+            body, response = self._fetch(request, read_whole)
+        except ObjectUnchanged:
+            return None
+        return body, str(response["ETag"])
 
     def read_into(
         self, view: memoryview, key: str, first: int, *, if_match: str | None = None
@@ -122,7 +119,7 @@ class Bucket:
         request = {"Key": key, "Range": f"bytes={first}-{last}"}
         if if_match is not None:
             request["IfMatch"] = if_match
-        _, response = self._fetch(request, lambda stream: _read_into(stream, view))
+        _, response = self._fetch(request, lambda stream: read_into(stream, view))
         count = int(response["ContentLength"])
         if count != len(view):
             raise self._too_short(key, first, last, count)

@@ -74,6 +74,10 @@ class Fields:
             raise self.fail(name, "text")
         return value
 
+    def text_or_none(self, name: str) -> str | None:
+        """A string or null."""
+        return None if self._get(name) is None else self.text(name)
+
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         """One of the `allowed` strings."""
         value = self._get(name)
@@ -93,6 +97,13 @@ class Fields:
         value = self._get(name)
         if not isinstance(value, list) or not all(type(n) is int and n >= low for n in value):
             raise self.fail(name, f"a list of ints of at least {low}")
+        return tuple(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings, as a tuple."""
+        value = self._get(name)
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise self.fail(name, "a list of texts")
         return tuple(value)
 
     def integers_or_none(self, name: str) -> tuple[int, ...] | None:

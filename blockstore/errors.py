@@ -28,6 +28,10 @@ class ObjectMissing(StoreError):
     """There is no object at the key."""
 
 
+class UploadMissing(ObjectMissing):
+    """There is no such upload in parts (any more): it was finished or aborted."""
+
+
 class MatrixMissing(ObjectMissing):
     """There is no manifest of that name, hence no usable matrix."""
 
@@ -46,6 +50,10 @@ class RunRecordError(CorruptObject):
 
 class ObjectChanged(StoreError):
     """The object was replaced while it was being read (its ETag differs)."""
+
+
+class ObjectUnchanged(StoreError):
+    """The object still has the ETag that the caller knows: there is nothing new to read."""
 
 
 class StoreUnavailable(StoreError):

@@ -23,8 +23,10 @@ from blockstore.errors import (
     CredentialsMissing,
     ObjectChanged,
     ObjectMissing,
+    ObjectUnchanged,
     StoreError,
     StoreUnavailable,
+    UploadMissing,
 )
 
 # A GET whose body breaks off or does not match its checksum: worth asking for again.
@@ -99,6 +101,8 @@ def _from_answer(exc: ClientError, doing: str, bucket: str, place: str) -> Store
         return BucketMissing(bucket_missing(bucket))
     if name in ("NoSuchKey", "NotFound", "404"):
         return ObjectMissing(f"{place} does not exist")
+    if name == "NoSuchUpload":
+        return UploadMissing(f"{place}: the upload in parts was finished or aborted")
     if name in _BAD_CREDENTIALS:
         return CredentialsMissing(
             f"the AWS credentials are not accepted for {place}: {said}; renew them"
@@ -108,6 +112,8 @@ def _from_answer(exc: ClientError, doing: str, bucket: str, place: str) -> Store
             f"not allowed to {doing} {place}: {said}. Check the policy of the caller (without "
             "s3:ListBucket, S3 answers this for missing objects too)"
         )
+    if number == 304:
+        return ObjectUnchanged(f"{place} has not changed")
     if number == 412 or name == "PreconditionFailed":
         return ObjectChanged(f"{place} was replaced while it was being read")
     if number == 416 or name == "InvalidRange":

@@ -2,7 +2,9 @@
 
     matrices/<name>/manifest.json
     matrices/<name>/coded/<encoding>/<block, 5 digits>/<tile, 4 digits>.npy
+    matrices/<name>/coded/<encoding>/labels.npy, names.txt, images.json of a matrix of images
     runs/<run>/run.json, x.npy, status.json, estimate.npy, result.npy, report.json, report.html
+    runs/<run>/asked.npy, the x that was asked for where x.npy is its difference to a reference's
     runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
     runs/<run>/errors/<worker, 5 digits>.<attempt>.json
     runs/<run>/stop.<attempt>
@@ -95,6 +97,11 @@ def tile_key(name: str, encoding: str, block: int, tile: int) -> str:
     return f"{MATRICES}{name}/coded/{encoding}/{block:05d}/{tile:04d}.npy"
 
 
+def companion_key(name: str, encoding: str, companion: str) -> str:
+    """Key of a small file that belongs to the rows of a matrix, such as "labels.npy"."""
+    return f"{MATRICES}{name}/coded/{encoding}/{companion}"
+
+
 def parse_tile_key(key: str) -> tuple[int, int]:
     """(block, tile) of a coded tile; ValueError if it is not the key of one."""
     match = _TILE.fullmatch(key)
@@ -154,6 +161,11 @@ def run_key(run: str) -> str:
 def x_key(run: str) -> str:
     """Key of the vector or matrix to multiply by."""
     return f"{RUNS}{run}/x.npy"
+
+
+def asked_key(run: str) -> str:
+    """Key of the x that was asked for, in a run whose `x_key` has a difference."""
+    return f"{RUNS}{run}/asked.npy"
 
 
 def results_prefix(run: str) -> str:

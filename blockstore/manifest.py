@@ -16,6 +16,7 @@ import numpy as np
 from blockstore import documents, keys
 from blockstore.arrays import check_dtype
 from blockstore.bucket import Bucket
+from blockstore.derived import Derived
 from blockstore.documents import Fields
 from blockstore.errors import ArrayRefused, ManifestError, MatrixMissing, NameRefused, ObjectMissing
 from blockstore.subtasks import Subtasks
@@ -34,7 +35,9 @@ class Manifest:
     manifest (explicit slots and signs), rebuilt by `polarcodes.code_from_manifest`; encoding : id
     of (source, code, dtype, tiling), part of every tile's key; source_digest : of dtype, shape,
     order and values; source : where the matrix came from, for people; subtasks : how the code's
-    blocks are shared out when a worker has several, None when it has one.
+    blocks are shared out when a worker has several, None when it has one; derived : from
+    which matrix this one was made, and how, None for a matrix as it was given; companions : names
+    of files that belong to its rows (`keys.companion_key`).
     """
 
     name: str
@@ -50,6 +53,8 @@ class Manifest:
     source_digest: str
     source: str
     subtasks: Subtasks | None = None
+    companions: tuple[str, ...] = ()
+    derived: Derived | None = None
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -107,7 +112,7 @@ class Manifest:
         """(n, d) of the matrix."""
         return self.rows, self.columns
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """ "sha256:..." of the manifest: two equal ones describe the same coded bytes."""
         return "sha256:" + hashlib.sha256(self.to_json()).hexdigest()
@@ -115,6 +120,8 @@ class Manifest:
     def to_json(self) -> bytes:
         """The manifest as it lies in the bucket."""
         shares = {} if self.subtasks is None else {"subtasks": self.subtasks.to_json()}
+        beside = {"companions": list(self.companions)} if self.companions else {}
+        derived = {} if self.derived is None else {"derived": self.derived.to_json()}
         return documents.dump(
             {
                 "version": self.version,
@@ -131,6 +138,8 @@ class Manifest:
                 "source_digest": self.source_digest,
                 "source": self.source,
                 **shares,
+                **beside,
+                **derived,
             }
         )
 
@@ -145,6 +154,7 @@ class Manifest:
             subtasks = Subtasks.from_json(
                 fields.object("subtasks"), blocks.integer("workers", low=1)
             )
+        derived = Derived.from_json(fields.object("derived")) if "derived" in data else None
         return cls(
             version=fields.version(VERSION),
             name=fields.text("name"),
@@ -160,7 +170,16 @@ class Manifest:
             source_digest=fields.text("source_digest"),
             source=fields.text("source"),
             subtasks=subtasks,
+            companions=_companions(data),
+            derived=derived,
         )
+
+
+def _companions(data: Mapping[str, Any]) -> tuple[str, ...]:
+    names = data.get("companions", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ManifestError(f"manifest: companions must be a list of names, got {names!r}")
+    return tuple(names)
 
 
 def load_manifest(bucket: Bucket, name: str) -> Manifest:

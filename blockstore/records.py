@@ -37,7 +37,11 @@ class RunSpec:
     the default; attempt : number of the latest attempt, from 1; subtasks : tasks of each worker;
     decisive : the places in the code of the answers from which the result is decoded, in order,
     once that is decided (it depends on them alone). A place is the worker's number where each
-    worker has one task. estimator : which estimate is published before that.
+    worker has one task. estimator : which estimate is published before that; metric : what its
+    error is that of; relaunch : when slow workers are invoked once more, None for never.
+    reference : the exact run whose product is added to that of the difference, which is what
+    x_shape, x_dtype and x_digest are about; None if x.npy is the x that was asked for.
+    decode : where the product is decoded; result : the kind of array it is written as.
     """
 
     run: str
@@ -55,6 +59,11 @@ class RunSpec:
     subtasks: int = 1
     decisive: tuple[int, ...] | None = None
     estimator: str = "best"
+    metric: str = "vector"
+    relaunch: str | None = None
+    reference: str | None = None
+    decode: str = "local"
+    result: str = "npy"
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -92,6 +101,11 @@ class RunSpec:
             subtasks=subtasks,
             decisive=decisive,
             estimator=fields.text("estimator"),
+            metric=fields.text("metric"),
+            relaunch=fields.text_or_none("relaunch"),
+            reference=fields.text_or_none("reference"),
+            decode=fields.choice("decode", ("local", "lambda")),
+            result=fields.choice("result", ("npy", "zarr")),
         )
 
 
@@ -102,8 +116,9 @@ class RunStatus:
     state : one of `STATES`; error, error_upper : predicted relative error, rms and 95 %, None while
     there is none; exact, verified : whether the result is decoded, and left-over equations agree;
     seconds : since the run began; cost : dollars so far, by kind; method : the decoder of an exact
-    result, or the estimator; rounding : predicted relative rms error of an exact result; subtasks :
-    answers that each worker gives, so that `arrivals` is at most workers times subtasks.
+    result, or the estimator; metric : what errors are errors of, "vector" (the product) or "inner"
+    (inner products with given vectors); rounding : predicted relative rms error of an exact result;
+    subtasks : answers that each worker gives, so that `arrivals` is at most workers times subtasks.
     """
 
     run: str
@@ -119,6 +134,7 @@ class RunStatus:
     message: str = ""
     cost: dict[str, Any] | None = None
     method: str = ""
+    metric: str = "vector"
     rounding: float | None = None
     subtasks: int = 1
     version: int = VERSION
@@ -154,6 +170,7 @@ class RunStatus:
             message=fields.text("message"),
             cost=fields.object_or_none("cost"),
             method=fields.text("method"),
+            metric=fields.text("metric"),
             rounding=fields.number_or_none("rounding"),
             subtasks=fields.integer("subtasks", low=1),
         )

@@ -38,19 +38,16 @@ class RunStore:
         return RunSpec.from_json(documents.parse(body, "run.json", RunRecordError))
 
     def load_record(self) -> tuple[Mapping[str, Any], str]:
-        """run.json as it is and its ETag, for a conditional write; raises like `load_spec`.
-
-        Raises `ObjectChanged` if it is replaced between the two requests that this takes.
-        """
-        key = keys.run_key(self.run)
-        info = self.bucket.head(key)
-        if info is None:
-            raise self._missing()
-        body = self.bucket.get(key, if_match=info.etag)
-        record = documents.parse(body, "run.json", RunRecordError)
+        """run.json as it is and its ETag, for a conditional write; raises like `load_spec`."""
+        try:
+            found = self.bucket.get_changed(keys.run_key(self.run), None)
+        except ObjectMissing as exc:
+            raise self._missing() from exc
+        assert found is not None  # without a known ETag there is always something new
+        record = documents.parse(found[0], "run.json", RunRecordError)
         if not isinstance(record, dict):
             raise RunRecordError("run.json: must be a JSON object")
-        return record, info.etag
+        return record, found[1]
 
     def _missing(self) -> ObjectMissing:
         return ObjectMissing(
@@ -67,6 +64,14 @@ class RunStore:
     ) -> NDArray[Any]:
         """Read it back; raises `CorruptObject` if shape or dtype differ."""
         return arrays.get_array(self.bucket, keys.x_key(self.run), shape=shape, dtype=dtype)
+
+    def save_asked(self, x: NDArray[Any]) -> None:
+        """Write the x that was asked for, where x.npy is a difference."""
+        arrays.put_array(self.bucket, keys.asked_key(self.run), x)
+
+    def load_asked(self, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
+        """Read it back; raises `CorruptObject` if the shape differs."""
+        return arrays.get_array(self.bucket, keys.asked_key(self.run), shape=shape)
 
     def put_result(self, worker: int, answer: NDArray[Any], metadata: Mapping[str, str]) -> bool:
         """Write a worker's answer unless there is one: the first valid answer wins."""

@@ -6,7 +6,7 @@ from math import isqrt
 
 __all__ = ["block_counts", "worker_counts"]
 
-LEAST_WORKERS, MOST_WORKERS = 8, 512  # 512: below the default concurrency of an account
+LEAST_WORKERS, MOST_WORKERS = 8, 4_096
 REDUNDANCIES = (1 / 64, 1 / 32, 3 / 64, 1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8)
 REDUNDANCIES_OF_SEVERAL = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2)  # they cost storage, not time
 _DENSE = ("mds", "berrut", "lt")  # encoding costs N s additions, or the search is slow
@@ -14,8 +14,11 @@ _MOST_DENSE = 128
 _SIDES = (3, 4, 6, 8, 11, 16, 22)  # of product grids: 9 to 484 workers
 
 
-def worker_counts(code: str, rows: int, data_blocks: int | None) -> list[int]:
-    """Candidate N, ascending: no more blocks than rows need, and room for the s that was given."""
+def worker_counts(
+    code: str, rows: int, data_blocks: int | None, concurrency: int = 1_000
+) -> list[int]:
+    """Candidate N, ascending: no more blocks than rows need or than workers may run at once, and
+    room for the s that was given."""
     if data_blocks is not None:
         return [_room_for(code, max(1, int(data_blocks)))]
     if code == "product":
@@ -23,7 +26,7 @@ def worker_counts(code: str, rows: int, data_blocks: int | None) -> list[int]:
     else:
         most = _MOST_DENSE if code in _DENSE else MOST_WORKERS
         sizes = [1 << p for p in range(LEAST_WORKERS.bit_length() - 1, most.bit_length())]
-    return [n for n in sizes if n < 2 * rows] or [sizes[0]]
+    return [n for n in sizes if n < 2 * rows and n <= concurrency] or [sizes[0]]
 
 
 def block_counts(

@@ -111,7 +111,8 @@ def choose_code(
         platform or Platform(),
     )
     most_rows = shape[0] // subtasks
-    sizes = [workers] if workers is not None else worker_counts(code, most_rows, data_blocks)
+    limit = search.platform.concurrency
+    sizes = [workers] if workers is not None else worker_counts(code, most_rows, data_blocks, limit)
     best = search.sizes(sizes, data_blocks, redundancy)
     fastest = min(choice.time.coded for choice in best)
     chosen = next(choice for choice in best if choice.time.coded <= WORKERS_WITHIN * fastest)

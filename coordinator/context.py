@@ -6,18 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
-from coordinator.answers import AnswerSet
+from coordinator.answers import Answers, AnswerSet
 from coordinator.decode import Decoding
-from coordinator.estimate import ESTIMATORS, ProductEstimate
+from coordinator.decode_options import DecodeOptions
+from coordinator.estimate import ESTIMATORS, Estimates, ProductEstimate
 from coordinator.events import Event
+from coordinator.form import AnswerForm
 from coordinator.journal import Journal
 from coordinator.judge import Judge
 from coordinator.ports import Clock
 from coordinator.recovered import RecoveredRows
-from polarcodes import ErasureCode
+from coordinator.reference import Reference
+from coordinator.stored_answers import StoredAnswers
+from polarcodes import ErasureCode, code_from_manifest
 
 __all__ = ["RunContext"]
 
@@ -27,8 +32,11 @@ class RunContext:
     """The first fields describe the run; the others fill up while it runs.
 
     arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name;
+    reference: the exact product that is added to the answers' one, None if they are answers to x;
     opened: when this coordinator began its part; listener_failure: what on_event raised, once it
-    did; missing_rows: ranges of rows that a run with `tasks=X` ended without.
+    did; missing_rows: ranges of rows that a run with `tasks=X` ended without; options: how the
+    product is made; decode_invoked, decode_seconds: invocations of decode functions, and how long
+    they were waited for.
     """
 
     manifest: Manifest
@@ -38,23 +46,59 @@ class RunContext:
     clock: Clock
     journal: Journal
     on_event: Callable[[Event], None] | None = None
+    reference: Reference | None = None
+    options: DecodeOptions = field(default_factory=DecodeOptions)
     arrived_at: dict[int, float] = field(default_factory=dict)
     errors: list[ErrorRecord] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)
     estimate: ProductEstimate | None = None
     decoding: Decoding | None = None
     result_key: str | None = None
+    estimate_key: str | None = None
     opened: float = 0.0
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
+    decode_invoked: int = 0
+    decode_seconds: float = 0.0
+    estimates: Estimates = field(init=False)
     judge: Judge = field(init=False)
     recovered: RecoveredRows = field(init=False)
 
     def __post_init__(self) -> None:
         self.opened = self.clock.now()
-        estimator = ESTIMATORS[self.journal.spec.estimator]
-        self.judge = Judge(self.code, self.answers.form, estimator)
+        spec, reference = self.journal.spec, self.reference
+        self.estimates = Estimates(
+            self.code,
+            self.answers,
+            spec.estimator,
+            reference.shift if reference else None,
+            metric=spec.metric,
+        )
+        changes = self.estimates if reference else None
+        self.judge = Judge(
+            self.code, self.answers.form, ESTIMATORS[spec.estimator], changes, metric=spec.metric
+        )
         self.recovered = RecoveredRows(self.code, self.manifest, self.judge.decodable)
+
+    @classmethod
+    def open(
+        cls,
+        bucket: Bucket,
+        manifest: Manifest,
+        journal: Journal,
+        clock: Clock,
+        on_event: Callable[[Event], None] | None,
+        reference: Reference | None,
+        options: DecodeOptions,
+    ) -> RunContext:
+        """The context of a coordinator that begins its part in a run."""
+        spec = journal.spec
+        form = AnswerForm.of(manifest, spec.x_shape, spec.x_dtype)
+        answers: AnswerSet[Any] = Answers(form)
+        if not options.in_memory(form, spec):
+            answers = StoredAnswers(form, bucket)
+        code, store = code_from_manifest(manifest.code), RunStore(bucket, spec.run)
+        return cls(manifest, code, store, answers, clock, journal, on_event, reference, options)
 
     @property
     def method(self) -> str:
@@ -62,6 +106,11 @@ class RunContext:
         if self.decoding is not None:
             return self.decoding.method
         return self.estimate.method if self.estimate is not None else ""
+
+    @property
+    def metric(self) -> str:
+        """What errors of estimates are errors of."""
+        return self.journal.spec.metric
 
     @property
     def elapsed(self) -> float:
@@ -83,7 +132,7 @@ class RunContext:
         arrivals = fields.setdefault("arrivals", len(self.answers))
         fields.setdefault("error", self.judge.predicted_error(arrivals))
         shares = self.manifest.shares
-        fields |= {"workers": shares.workers, "subtasks": shares.per_worker}
+        fields |= {"workers": shares.workers, "subtasks": shares.per_worker, "metric": self.metric}
         told = event(t=self.elapsed, run=self.store.run, **fields)
         try:
             self.on_event(told)
@@ -108,6 +157,7 @@ class RunContext:
                 exact=exact,
                 verified=exact and self.decoding is not None and self.decoding.verified,
                 method=self.method,
+                metric=self.metric,
                 rounding=self.decoding.error if exact and self.decoding is not None else None,
                 seconds=self.elapsed,
                 attempt=max(1, attempt),

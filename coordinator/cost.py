@@ -14,8 +14,8 @@ class Usage:
     seconds.
 
     `puts`, `gets`, `lists`: S3 requests (HEAD counts as a GET, DELETE is free); `invokes`: Lambda
-    requests; `storage_gb_months`: S3 storage in GB (2**30 bytes) times months. Usages add up:
-    `Usage() + a + b`.
+    requests; `storage_gb_months`: S3 storage in GB (2**30 bytes) times months; `transfer_out_gb`:
+    GB that leave AWS. Usages add up: `Usage() + a + b`.
     """
 
     puts: int = 0
@@ -25,6 +25,7 @@ class Usage:
     worker_gb_seconds: float = 0.0
     coordinator_gb_seconds: float = 0.0
     storage_gb_months: float = 0.0
+    transfer_out_gb: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
@@ -87,5 +88,6 @@ def cost(usage: Usage, prices: Prices) -> Cost:
         CostLine("S3 LIST", usage.lists, "request", put_price),
         CostLine("S3 GET", usage.gets, "request", get_price),
         CostLine("S3 storage", usage.storage_gb_months, "GB-month", prices.s3_gb_month),
+        CostLine("transfer out", usage.transfer_out_gb, "GB", prices.transfer_out_gb),
     )
     return Cost(tuple(line for line in lines if line.quantity), prices)

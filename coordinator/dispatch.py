@@ -32,7 +32,7 @@ class Dispatcher:
         self._invoker = invoker
         self._open: dict[int, _Sending] = {}  # by attempt
 
-    def send(self, workers: tuple[int, ...], attempt: int) -> None:
+    def send(self, workers: tuple[int, ...], attempt: int, relaunch: bool = False) -> None:
         """Write the dispatch down, then begin it, in random order.
 
         Who is invoked last tends to answer last. If those were neighbours, the missing answers
@@ -40,7 +40,7 @@ class Dispatcher:
         """
         context = self._context
         again = bool(context.journal.dispatches)
-        dispatch = Dispatch(attempt, workers, context.clock.now())
+        dispatch = Dispatch(attempt, workers, context.clock.now(), relaunch=relaunch)
         self._open[attempt] = _Sending(dispatch, set(workers), set())
         context.journal = update(context.store, lambda now: now.dispatching(dispatch))
         spec = context.journal.spec
@@ -62,7 +62,7 @@ class Dispatcher:
             ]
         )
         if again:
-            context.emit(events.Reinvoked, missing=workers, attempt=attempt)
+            context.emit(events.Reinvoked, missing=workers, attempt=attempt, slow=relaunch)
         else:
             context.emit(events.Dispatched, count=len(workers), attempt=attempt)
 
@@ -107,11 +107,12 @@ class Dispatcher:
     def _complete(self, sending: _Sending) -> None:
         """Keep the dispatch with those whom the platform accepted: nobody waits for the others."""
         context, now = self._context, self._context.clock.now()
-        began, attempt = sending.dispatch.at, sending.dispatch.attempt
+        begun = sending.dispatch
+        began, attempt = begun.at, begun.attempt
         del self._open[attempt]
         context.spend("dispatch", now - began)
         accepted = tuple(sorted(sending.accepted))
-        done = Dispatch(attempt, accepted, now, complete=True)
+        done = Dispatch(attempt, accepted, now, complete=True, relaunch=begun.relaunch)
         if context.journal.spec.decisive is None:
             context.journal = update(context.store, lambda now: now.dispatching(done))
         else:

@@ -13,6 +13,7 @@ from blockstore.tiling import RESERVE_BYTES, choose_tiling, least_memory
 from coordinator.choose import CodeChoice, checked_matrix, choose_code
 from coordinator.cost import Cost, Usage, cost
 from coordinator.default_code import AUTO
+from coordinator.encode_time import EncodeOnLambda, encode_on_lambda, encode_seconds
 from coordinator.expected_time import full_range, planned_shares
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
@@ -29,7 +30,9 @@ class EncodingPlan:
 
     `manifest` describes the coded matrix as encoding would write it (placeholder digests), so that
     a run can be planned on it. `spool_bytes`: disk for tiles that do not fit in memory, 0 when they
-    do. `upload_seconds` at the platform's client rate.
+    do. `encode_seconds`: on one machine with the source on its disk, of which `upload_seconds` is
+    the transfer at the platform's client rate. `on_lambda`: by encode functions, None where no
+    function holds a tile of every block.
     """
 
     choice: CodeChoice
@@ -39,6 +42,8 @@ class EncodingPlan:
     memory: int
     spool_bytes: int
     upload_seconds: float
+    encode_seconds: float
+    on_lambda: EncodeOnLambda | None
     usage: Usage
     encode_cost: Cost
     storage_month: Cost
@@ -65,6 +70,8 @@ class EncodingPlan:
             "memory": self.memory,
             "spool_bytes": self.spool_bytes,
             "upload_seconds": self.upload_seconds,
+            "encode_seconds": self.encode_seconds,
+            "encode_on_lambda": self.on_lambda.to_json() if self.on_lambda else None,
             "usage": self.usage.to_json(),
             "encode_cost": self.encode_cost.to_json(),
             "storage_month": self.storage_month.to_json(),
@@ -152,15 +159,17 @@ def _figures(
 ) -> EncodingPlan:
     kept = stored(manifest)
     buffer = manifest.blocks * (kept.tile_bytes - HEADER_BYTES)
-    source = np.dtype(manifest.source_dtype).itemsize
+    source_bytes = manifest.rows * manifest.columns * np.dtype(manifest.source_dtype).itemsize
     return EncodingPlan(
         choice=choice,
         manifest=manifest,
-        source_bytes=manifest.rows * manifest.columns * source,
+        source_bytes=source_bytes,
         stored=kept,
         memory=memory,
         spool_bytes=buffer if buffer > BUFFER_SHARE * (memory - RESERVE_BYTES) else 0,
         upload_seconds=kept.storage_bytes / platform.client_rate,
+        encode_seconds=encode_seconds(source_bytes, kept, platform),
+        on_lambda=encode_on_lambda(manifest, kept, prices, platform),
         usage=kept.encode_usage,
         encode_cost=cost(kept.encode_usage, prices),
         storage_month=kept.month(prices),

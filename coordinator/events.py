@@ -25,7 +25,8 @@ class Event:
     """t: seconds since the run began; arrivals: verified answers so far, of `workers` times
     `subtasks`.
 
-    error: predicted relative rms error of the estimate at that moment (inf without an answer).
+    error: predicted relative rms error of the estimate at that moment (inf without an answer), in
+    the run's `metric`: "vector", of the product; "inner", of inner products with given vectors.
     """
 
     t: float
@@ -34,6 +35,7 @@ class Event:
     workers: int
     error: float
     subtasks: int = 1
+    metric: str = "vector"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +48,12 @@ class Dispatched(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Reinvoked(Event):
-    """No decodable set could come any more: these blocks are invoked once more."""
+    """These workers are invoked once more: no decodable set could come any more without them, or
+    (`slow`) the run's policy says so while their earlier attempt is under way."""
 
     missing: tuple[int, ...]
     attempt: int
+    slow: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from blockstore.subtasks import Subtasks
 from coordinator.platform import Platform
+from coordinator.starts import begin_times
 from coordinator.task_time import BlockWork, finish_seconds, task_time
 from coordinator.waiting import waiting_times
 from polarcodes import ErasureCode, make_code
@@ -25,12 +26,14 @@ from polarcodes.delays import DelayModel
 
 SEED = 2309_00682  # fixed: two plans of the same run agree
 MOST_DRAWS = 1 << 21
+MOST_WAITS = 200_000  # simulated one by one where workers wait for a free environment
 PAYS = 0.95  # coding must save 5 % of the time, or the plan says that it does not pay
 
 
 @dataclass(frozen=True)
 class ExpectedTime:
-    """Seconds from the first invoke to the result: mean and 95 % quantile over simulated rounds.
+    """Seconds from the first invoke to the result: mean, 95 % and 99 % quantile over simulated
+    rounds.
 
     `load` is the rows of a coded block over those of an uncoded one, N / s, and `byte_load` the
     same for their bytes. `task` and `uncoded_task` are undelayed tasks.
@@ -44,9 +47,11 @@ class ExpectedTime:
     task: float
     coded: float
     coded_p95: float
+    coded_p99: float
     uncoded_task: float
     uncoded: float
     uncoded_p95: float
+    uncoded_p99: float
 
     @property
     def pays(self) -> bool:
@@ -89,15 +94,19 @@ def expected_time(
     workers, data_blocks = shares.workers, code.data_blocks
     plain = uncoded_work(work, data_blocks, workers, source_dtype)
     rounds = affordable(rounds, workers)
+    if workers > platform.concurrency:
+        rounds = min(rounds, max(20, MOST_WAITS // workers))
     extra = delays.sample(np.random.default_rng(SEED), rounds, workers)
-    start = dispatch_times(workers, platform) + extra
+    together = min(workers, platform.concurrency)
     moments = answer_moments(work, memory_mb, shares, platform)
     coded_task = float(moments[-1])
-    plain_task = task_time(plain, memory_mb, workers, platform).seconds
+    plain_task = task_time(plain, memory_mb, together, platform).seconds
+    start = begin_times(extra + coded_task, platform) + extra
     answers = (start[:, :, None] + moments).reshape(rounds, -1)[:, list(shares.blocks)]
     coded = waiting_times(code, answers, counts)
     coded += finish_seconds(work, data_blocks, platform)
-    uncoded = (start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
+    plain_start = begin_times(extra + plain_task, platform) + extra
+    uncoded = (plain_start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
     return ExpectedTime(
         code=code.name,
         delays=delays.name,
@@ -107,9 +116,11 @@ def expected_time(
         task=coded_task,
         coded=float(coded.mean()),
         coded_p95=float(np.quantile(coded, 0.95)),
+        coded_p99=float(np.quantile(coded, 0.99)),
         uncoded_task=plain_task,
         uncoded=float(uncoded.mean()),
         uncoded_p95=float(np.quantile(uncoded, 0.95)),
+        uncoded_p99=float(np.quantile(uncoded, 0.99)),
     )
 
 
@@ -129,7 +140,8 @@ def answer_moments(
     Every task after the first one costs its tiles, its look for the stop marker and, with the last
     task of an object, a PUT; x and the start of the function are paid once.
     """
-    whole = task_time(work, memory_mb, shares.workers, platform)
+    together = min(shares.workers, platform.concurrency)
+    whole = task_time(work, memory_mb, together, platform)
     once = platform.worker_overhead_seconds + platform.s3_request_seconds
     once += work.x_bytes / platform.s3_read_rate
     each = whole.seconds - once - whole.write
@@ -172,9 +184,3 @@ def affordable(rounds: int, workers: int) -> int:
     """Fewer rounds for thousands of workers, where chance averages out: 64 MB of float64 at a
     time."""
     return min(rounds, max(20, MOST_DRAWS // workers))
-
-
-def dispatch_times(workers: int, platform: Platform) -> NDArray[np.float64]:
-    """(N,) seconds after the start at which worker i has been invoked."""
-    waves = np.arange(workers) // platform.invoke_threads + 1
-    return np.asarray(waves * platform.invoke_seconds, dtype=np.float64)

@@ -12,7 +12,7 @@ from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused, ManifestError
 from blockstore.manifest import Manifest
 
-__all__ = ["InputRefused", "MatrixReplaced", "check_deadline", "check_x"]
+__all__ = ["InputRefused", "MatrixReplaced", "check_deadline", "check_vectors", "check_x"]
 
 
 class InputRefused(ValueError):
@@ -28,20 +28,39 @@ def check_x(x: NDArray[Any], manifest: Manifest) -> NDArray[Any]:
 
     Raises `InputRefused` unless it is a finite real array of shape (d,) or (d, k), k >= 1.
     """
-    columns = manifest.columns
+    return _checked("x", x, manifest.columns, f"matrix {manifest.name!r} has", "columns", "k")
+
+
+def check_vectors(vectors: NDArray[Any], manifest: Manifest) -> NDArray[Any]:
+    """Return the vectors C of inner products C^T A x likewise, (n,) or (n, p), none of them zero.
+
+    Raises `InputRefused`.
+    """
+    checked = _checked(
+        "metric", vectors, manifest.rows, f"matrix {manifest.name!r} has", "rows", "p"
+    )
+    if not np.any(checked.reshape(manifest.rows, -1), axis=0).all():
+        raise InputRefused("metric must be vectors with entries that are not 0")
+    return checked
+
+
+def _checked(
+    name: str, array: NDArray[Any], length: int, owner: str, what: str, width: str
+) -> NDArray[Any]:
     try:
-        check_dtype(x.dtype)
+        check_dtype(array.dtype)
     except ArrayRefused as exc:
-        raise InputRefused(f"x: {exc}") from exc
-    if x.ndim not in (1, 2) or x.shape[0] != columns or 0 in x.shape:
+        raise InputRefused(f"{name}: {exc}") from exc
+    if array.ndim not in (1, 2) or array.shape[0] != length or 0 in array.shape:
         raise InputRefused(
-            f"x has shape {x.shape}, but matrix {manifest.name!r} has {columns} columns: x must "
-            f"have shape ({columns},) or ({columns}, k)"
+            f"{name} has shape {array.shape}, but {owner} {length} {what}: {name} must "
+            f"have shape ({length},) or ({length}, {width})"
         )
-    finite = np.isfinite(x.reshape(columns, -1)).all(axis=1)
+    finite = np.isfinite(array.reshape(length, -1)).all(axis=1)
     if not finite.all():
-        raise InputRefused(f"x must be finite, but row {int(np.argmin(finite))} has NaN or Inf")
-    return np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("="))
+        row = int(np.argmin(finite))
+        raise InputRefused(f"{name} must be finite, but row {row} has NaN or Inf")
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 def check_deadline(deadline: Any) -> float | None:

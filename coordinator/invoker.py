@@ -20,7 +20,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
 
-from coordinator.ports import Invocable, InvokeReport
+from coordinator.ports import Invocation, InvokeReport
 
 __all__ = [
     "FunctionMissing",
@@ -91,6 +91,7 @@ class LambdaInvoker:
     threads : invocations under way at once
     attempts : tries per invocation, the first included
     jitter : gives numbers in [0, 1), by which pauses are spread
+    checked : the function is known to be there, `check` need not ask
     """
 
     def __init__(
@@ -101,22 +102,26 @@ class LambdaInvoker:
         threads: int = 32,
         attempts: int = ATTEMPTS,
         jitter: Callable[[], float] = random.random,
+        checked: bool = False,
     ) -> None:
         self._client = client
         self._function = function
         self._threads = threads
         self._attempts = attempts
         self._jitter = jitter
+        self._checked = checked
         self._reports: queue.SimpleQueue[InvokeReport] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._pool: ThreadPoolExecutor | None = None
         self._refused: InvokeError | None = None
 
     def check(self) -> None:
-        """DryRun: the function is there and may be invoked. Raises `InvokeError`."""
-        self._call("DryRun", b"{}")
+        """DryRun, once: the function is there and may be invoked. Raises `InvokeError`."""
+        if not self._checked:
+            self._call("DryRun", b"{}")
+            self._checked = True
 
-    def submit(self, tasks: Sequence[Invocable]) -> None:
+    def submit(self, tasks: Sequence[Invocation]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""
         if self._closed.is_set():
             raise RuntimeError("this invoker is closed: make a new one")
@@ -140,7 +145,7 @@ class LambdaInvoker:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _invoke(self, task: Invocable) -> None:
+    def _invoke(self, task: Invocation) -> None:
         error: InvokeError | None = self._refused
         if error is None:
             event = json.dumps(task.to_event(), separators=(",", ":")).encode()

@@ -18,7 +18,7 @@ from typing import Any
 
 from blockstore import documents, keys
 from blockstore.documents import Fields
-from blockstore.errors import ObjectChanged, RunRecordError, StoreUnavailable
+from blockstore.errors import RunRecordError, StoreUnavailable
 from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 
@@ -32,13 +32,15 @@ UPDATE_ATTEMPTS = 20
 class Dispatch:
     """`workers` were invoked as attempt `attempt`, the last of them `at` seconds since 1970.
 
-    complete: all invocations were accepted or had failed for good by then.
+    complete: all invocations were accepted or had failed for good by then; relaunch: they were
+    slow, and are perhaps still under way in an earlier attempt.
     """
 
     attempt: int
     workers: tuple[int, ...]
     at: float
     complete: bool = False
+    relaunch: bool = False
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Dispatch:
@@ -49,18 +51,21 @@ class Dispatch:
             workers=fields.integers("workers"),
             at=fields.number("at"),
             complete=fields.boolean("complete"),
+            relaunch=fields.boolean("relaunch"),
         )
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What coordinators that have left the run used: requests, and seconds on Lambda."""
+    """What coordinators that have left the run used: requests, seconds on Lambda, and bytes that
+    left AWS."""
 
     puts: int = 0
     gets: int = 0
     lists: int = 0
     invokes: int = 0
     seconds: float = 0.0
+    received: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         mine, others = asdict(self), asdict(other)
@@ -76,6 +81,7 @@ class Spent:
             lists=fields.integer("lists"),
             invokes=fields.integer("invokes"),
             seconds=fields.number("seconds"),
+            received=fields.integer("received") if "received" in data else 0,
         )
 
 
@@ -132,10 +138,7 @@ def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
     Raises `ObjectMissing` if the run was deleted, `StoreUnavailable` if others write all the time.
     """
     for _ in range(UPDATE_ATTEMPTS):
-        try:
-            journal, etag = _load(store)
-        except ObjectChanged:
-            continue
+        journal, etag = _load(store)
         changed = change(journal)
         if changed == journal or store.bucket.put(
             keys.run_key(store.run), changed._body(), if_match=etag, content_type=JSON

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from coordinator.estimate import Estimates
 from coordinator.form import AnswerForm
 from polarcodes import ErasureCode
 from polarcodes.estimators import choose_estimator, expected_error
@@ -37,13 +38,25 @@ class Judge:
     answers decode whenever the code itself says so: nothing better can come. Arrivals are `add`ed
     as they come, which makes the question about the set of all of them cheap; other sets are asked
     of the code, and their answers kept.
+
+    With `changes` the answers are those to A (x - x_ref), and all errors relative to A x: they
+    depend on the answers themselves, so that it costs an estimate to know them.
     """
 
-    def __init__(self, code: ErasureCode, form: AnswerForm, estimator: str = "best") -> None:
+    def __init__(
+        self,
+        code: ErasureCode,
+        form: AnswerForm,
+        estimator: str = "best",
+        changes: Estimates | None = None,
+        *,
+        metric: str = "vector",
+    ) -> None:
         self._code = code
+        self._changes = changes
         self._rules = {"answer_error": answer_error(form), "tolerance": tolerance(form)}
         self._arrivals = code.arrivals(**self._rules)
-        self._estimator = estimator
+        self._estimator, self._metric = estimator, metric
         self._known: dict[frozenset[int], bool] = {}
         self._errors: dict[int, float] = {}
 
@@ -80,12 +93,16 @@ class Judge:
     def predicted_error(self, m: int) -> float:
         """Relative rms error of the estimate that m answers can be expected to give."""
         if m not in self._errors:
-            self._errors[m] = expected_error(self._code, m, self._estimator)
-        return self._errors[m]
+            self._errors[m] = expected_error(self._code, m, self._estimator, metric=self._metric)
+        share = self._changes.share if self._changes is not None and m else 1.0
+        return self._errors[m] * share
 
     def estimate_error(self, S: Iterable[int]) -> float:
         """Predicted relative rms error of the estimate from exactly these answers."""
-        return choose_estimator(self._code, S, self._estimator)[1]
+        places = sorted(set(S))
+        if self._changes is not None and places:
+            return self._changes.of(places).error
+        return choose_estimator(self._code, places, self._estimator, metric=self._metric)[1]
 
     @cached_property
     def _all_decode(self) -> bool:

@@ -9,12 +9,13 @@ from dataclasses import replace
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
 from coordinator import events
+from coordinator.answers import DecisiveAnswerLost
 from coordinator.collect import Collector, Listing
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
 from coordinator.journal import load_journal
 from coordinator.machine import step
-from coordinator.pace import pause
+from coordinator.pace import FASTEST, pause
 from coordinator.performer import Performer
 from coordinator.signals import (
     Arrived,
@@ -37,10 +38,6 @@ LISTING_FAILURES = 5  # in a row, on top of the client's own repetitions
 HANDOVER_SECONDS = 20.0  # kept free before a time limit, to write the estimate
 
 
-class DecisiveAnswerLost(RuntimeError):
-    """An answer of the stored decisive set is no longer there: the result cannot be rebuilt."""
-
-
 class RunLoop:
     """One coordinator's part in a run.
 
@@ -48,6 +45,7 @@ class RunLoop:
     ----------
     state : where the run stands: fresh, or read back from what another coordinator left
     time_left : seconds until the platform ends this process, None without such a limit
+    fastest : seconds between two looks, at least
     """
 
     def __init__(
@@ -58,6 +56,7 @@ class RunLoop:
         dispatcher: Dispatcher,
         performer: Performer,
         time_left: Callable[[], float] | None = None,
+        fastest: float = FASTEST,
     ) -> None:
         self.state = state
         self._context = context
@@ -65,6 +64,7 @@ class RunLoop:
         self._dispatcher = dispatcher
         self._performer = performer
         self._time_left = time_left
+        self._fastest = fastest
         self._queue: deque[Signal] = deque()
         self._listing_failures = 0
         self._listing_seconds = 0.0
@@ -81,7 +81,9 @@ class RunLoop:
             try:
                 self._begin()
                 while self._performer.finish is None and context.listener_failure is None:
-                    clock.sleep(pause(self.state, clock.now(), self._listing_seconds))
+                    clock.sleep(
+                        pause(self.state, clock.now(), self._listing_seconds, self._fastest)
+                    )
                     self._poll()
                 if self._performer.finish is None:
                     self._stop()
@@ -115,7 +117,7 @@ class RunLoop:
                 r if r.worker in listing.rejected else replace(r, fatal=False)
                 for r in listing.failures
             ]  # what denied them may have been put right since
-            self._take_in(replace(listing, failures=tuple(past)))
+            self._take_in(replace(listing, failures=tuple(past)), seen_coming=False)
         self._tell(Started(context.clock.now()))
 
     def _poll(self) -> None:
@@ -162,7 +164,7 @@ class RunLoop:
                 "and are gone or damaged; start a new run"
             )
 
-    def _take_in(self, listing: Listing) -> None:
+    def _take_in(self, listing: Listing, *, seen_coming: bool = True) -> None:
         context, now = self._context, self._context.clock.now()
         broken = {
             r.worker for r in listing.failures if r.worker in listing.rejected and not r.fatal
@@ -176,6 +178,9 @@ class RunLoop:
             failed = Failed(now, record.worker, attempt, record.type, record.message, record.fatal)
             self._report(failed, record.where)
             self._tell(failed)
+            slow = self.state.tasks[record.worker]
+            if record.worker in listing.rejected and slow.open:  # the other attempt's is gone too
+                self._tell(replace(failed, attempt=slow.attempt))
         if not listing.answers:
             return
         for answer in listing.answers:
@@ -184,7 +189,8 @@ class RunLoop:
             context.emit(events.Arrived, worker=answer.worker, task=answer.task)
         places = tuple(answer.place for answer in listing.answers)
         context.judge.add(places)
-        self._tell(Arrived(now, places))
+        said = tuple(answer.metadata.seconds_total for answer in listing.answers)
+        self._tell(Arrived(now, places, None if seen_coming else said))
 
     def _report(self, failed: Failed, where: str) -> None:
         self._context.errors.append(

@@ -9,22 +9,25 @@ after a look into the store, so that no answer that is there goes unused:
 2. `until` is met by what is here (error=X, tasks=X, seconds=T): end with the estimate.
 3. The deadline has passed: end with the estimate.
 4. Everybody heard from reports the same fatal error: end as failed, without waiting.
-5. No decodable set can come any more from what is still running: invoke the missing blocks once
+5. The policy finds workers slow: invoke them once more (`coordinator.relaunch`).
+6. No decodable set can come any more from what is still running: invoke the missing blocks once
    more, if that can help; else wait for what still runs, and then end with the estimate, or as
    failed when a fatal error is to blame.
-6. There are new answers and the last estimate's share of the time allows it: publish an estimate.
+7. There are new answers and the last estimate's share of the time allows it: publish an estimate.
 
-A silent worker counts as dead at its time-out; an answer that comes later is still taken. A fatal
+A slow worker that was invoked once more has two attempts under way, and is lost when both are. A
+silent worker counts as dead at its time-out; an answer that comes later is still taken. A fatal
 error (permission, wrong shape, NaN, wrong x) is never invoked again and is always shown; the run
 is exact in spite of it only when the other answers are decodable without that block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from blockstore.subtasks import Subtasks
+from coordinator.heard import bury_silent, note_failure, take_in, with_tasks
+from coordinator.relaunch import slow_workers
 from coordinator.signals import (
     Action,
     Arrived,
@@ -75,17 +78,17 @@ def step(state: State, signal: Signal) -> tuple[State, tuple[Action, ...]]:
             return _finish(state, "running", False, message)
         case Started(at=at):
             return _start(state, at)
-        case Arrived(at=at, workers=workers):
-            state = _take_in(state, at, workers)
+        case Arrived():
+            state = take_in(state, signal)
         case Failed():  # judged at the next Tick, together with all that one listing shows
-            return _note_failure(state, signal), ()
+            return note_failure(state, signal), ()
         case Invoked(at=at, workers=workers, attempt=attempt):
             accepted = {
                 w: replace(state.tasks[w], status="running", invoked=at)
                 for w in workers
                 if state.tasks[w].status == "pending" and state.tasks[w].attempt == attempt
             }
-            state = _with_tasks(state, accepted)
+            state = with_tasks(state, accepted)
         case Published(at=at, seconds=seconds):
             pause = max(PUBLISH_INTERVAL, seconds * (1 / PUBLISH_SHARE - 1))
             state = replace(state, publish_after=at + pause, fresh=False)
@@ -102,7 +105,7 @@ def _start(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
     idle = [w for w, task in enumerate(state.tasks) if task.status == "idle"]
     if not idle or state.code.decodable(state.arrived):
         return _advance(state, at)
-    state, first = _invoke(state, idle)
+    state, first = _invoke(state, at, idle)
     state, then = _advance(state, at)
     return state, (*first, *then)
 
@@ -128,12 +131,16 @@ def _advance(state: State, at: float, *, looked: bool = False) -> tuple[State, t
         limit = deadline(state)
         if limit is not None and at >= limit:
             return _end_with_estimate(state, False, f"deadline after {limit - state.opened:.1f} s")
-        state = _bury_silent(state, at)
+        state = bury_silent(state, at)
+        if slow := slow_workers(state, at):
+            state, again = _invoke(state, at, slow, relaunch=True)
+            state, then = _react_to_losses(state, at)
+            return state, (*again, *then)
     return _react_to_losses(state, at)
 
 
 def _react_to_losses(state: State, at: float) -> tuple[State, tuple[Action, ...]]:
-    """Rules 4 to 6: fail fast, invoke again, give up, or publish and wait."""
+    """Rules 4, 6 and 7: fail fast, invoke again, give up, or publish and wait."""
     arrived = state.arrived
     lost = [w for w, t in enumerate(state.tasks) if t.status in ("failed", "dead")]
     if lost:
@@ -146,7 +153,7 @@ def _react_to_losses(state: State, at: float) -> tuple[State, tuple[Action, ...]
             again = [w for w in lost if _may_retry(state, state.tasks[w])]
             in_time = state.code.decodable(state.with_arrived((*running, *again)))
             if again and in_time:
-                state, actions = _invoke(state, again)
+                state, actions = _invoke(state, at, again)
                 return state, actions
             if fatal and not in_time:
                 return _finish(state, "failed", False, _blame(state))
@@ -161,61 +168,23 @@ def _may_retry(state: State, task: Task) -> bool:
     return not task.fatal and task.tries < state.rules.attempts
 
 
-def _invoke(state: State, workers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
+def _invoke(
+    state: State, at: float, workers: Sequence[int], *, relaunch: bool = False
+) -> tuple[State, tuple[Action, ...]]:
     attempt = state.attempt + 1
-    changed = {w: Task("pending", attempt, tries=state.tasks[w].tries + 1) for w in sorted(workers)}
-    return replace(_with_tasks(state, changed), attempt=attempt), (Invoke(tuple(changed), attempt),)
-
-
-def _take_in(state: State, at: float, workers: Iterable[int]) -> State:
-    if state.shares is not None:
-        return _take_in_parts(state, state.shares, at, frozenset(workers))
-    new = {
-        w: replace(state.tasks[w], status="answered")
-        for w in workers
-        if state.tasks[w].status != "answered"
-    }
-    return replace(_with_tasks(state, new), last_news=at, fresh=True) if new else state
-
-
-def _take_in_parts(state: State, shares: Subtasks, at: float, places: frozenset[int]) -> State:
-    """A worker has answered when all its parts are here, whichever attempts they came from."""
-    if places <= state.here:
-        return state
-    here = state.here | places
-    done = {
-        w: replace(state.tasks[w], status="answered")
-        for w in {shares.owner(place)[0] for place in places}
-        if here.issuperset(shares.places_of(w))
-    }
-    return replace(_with_tasks(state, done), here=here, last_news=at, fresh=True)
-
-
-def _note_failure(state: State, failed: Failed) -> State:
-    task = state.tasks[failed.worker]
-    stale = failed.attempt < task.attempt and not failed.fatal
-    if task.status == "answered" or stale:
-        return state
-    failure = f"{failed.kind}: {failed.message}" if failed.message else failed.kind
-    changed = replace(task, status="failed", fatal=failed.fatal, kind=failed.kind, failure=failure)
-    return _with_tasks(state, {failed.worker: changed})
-
-
-def _bury_silent(state: State, at: float) -> State:
-    limit = state.rules.worker_timeout
-    dead = {
-        w: replace(task, status="dead", failure=f"no sign of life within {limit:g} s")
-        for w, task in enumerate(state.tasks)
-        if task.status == "running" and task.invoked is not None and at >= task.invoked + limit
-    }
-    return _with_tasks(state, dead) if dead else state
-
-
-def _with_tasks(state: State, changed: dict[int, Task]) -> State:
-    tasks = list(state.tasks)
-    for worker, task in changed.items():
-        tasks[worker] = task
-    return replace(state, tasks=tuple(tasks))
+    changed = {}
+    for w in sorted(workers):
+        last = state.tasks[w]
+        changed[w] = Task(
+            "pending",
+            attempt,
+            ordered=at,
+            tries=last.tries if relaunch else last.tries + 1,
+            relaunched=relaunch or last.relaunched,
+            earlier=last if relaunch and last.open else None,
+        )
+    order = Invoke(tuple(changed), attempt, relaunch)
+    return replace(with_tasks(state, changed), attempt=attempt), (order,)
 
 
 def _end_with_estimate(state: State, met: bool, why: str) -> tuple[State, tuple[Action, ...]]:

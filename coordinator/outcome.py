@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from blockstore.records import ErrorRecord
+from coordinator.cost import Usage
 
 __all__ = ["Outcome"]
 
@@ -24,9 +25,13 @@ class Outcome:
     exact, verified : decoded; left-over equations were there and hold (`verification` in words)
     error, error_upper : predicted relative error of the value, rms and 95 % bound; inf without one
     seconds : since the run began; phases : where they went, by name
+    metric : what the errors are errors of: "vector", the product; "inner", inner products with
+        given vectors; absolute : predicted rms of ||value - A x||, or of inner products with
+        vectors of norm 1; None without an estimate
     method : the decoder, or the estimator; rounding : predicted relative rms error of an exact
         value by the rounding of answers (`error` is 0 then), None for an estimate
-    cost : dollars, as `coordinator.cost.Cost.to_json`
+    reference : the exact run whose product was added to that of a difference, None without one
+    usage, cost : what the run used, and dollars as `coordinator.cost.Cost.to_json`
     arrivals : verified answers, of `workers` times `subtasks`
     missing_rows : (first, last) of the rows that a run with `tasks=X` ended without, `last` not
         included
@@ -51,10 +56,14 @@ class Outcome:
     message: str
     result_key: str | None
     method: str = ""
+    metric: str = "vector"
+    absolute: float | None = None
     rounding: float | None = None
+    reference: str | None = None
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
     worker_errors: tuple[ErrorRecord, ...] = field(default=())
+    usage: Usage = field(default_factory=Usage, compare=False)  # of a finished run: not kept
 
     def to_json(self) -> dict[str, Any]:
         """What the coordinator function returns: everything but the array; no NaN, no infinity."""
@@ -67,9 +76,12 @@ class Outcome:
             "verified": self.verified,
             "verification": self.verification,
             "method": self.method,
+            "metric": self.metric,
+            "error_absolute": _finite(self.absolute),
             "rounding": self.rounding,
-            "error": self.error if math.isfinite(self.error) else None,
-            "error_upper": self.error_upper if math.isfinite(self.error_upper) else None,
+            "error": _finite(self.error),
+            "error_upper": _finite(self.error_upper),
+            "reference": self.reference,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "subtasks": self.subtasks,
@@ -79,3 +91,7 @@ class Outcome:
             "cost": self.cost,
             "message": self.message,
         }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass, fields
 
 MB = 1 << 20
+_MAY_BE_ZERO = ("warm_environments",)
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,9 @@ class Platform:
     timeout_max: float = 900.0  # [docs] seconds
     event_max_bytes: int = 1 << 20  # [docs] asynchronous event
     concurrency: int = 1_000  # [docs] account default
+    ramp_burst: int = 1_000  # [docs] environments that a function starts at once
+    ramp_rate: float = 100.0  # [docs] environments/s from then on: 1,000 every 10 s
+    warm_environments: int = 0  # of the worker function, left by an earlier product
     memory_per_vcpu_mb: float = 1_769.0  # [docs]
     s3_gets_per_second: float = 5_500.0  # [docs] per prefix, before S3 has scaled up
     s3_puts_per_second: float = 3_500.0  # [docs] the same
@@ -37,12 +41,15 @@ class Platform:
     invoke_seconds: float = 0.05  # [measured] client time of one asynchronous invoke
     invoke_threads: int = 32  # [assumed] invokes under way at once
     client_rate: float = 50e6  # [assumed] bytes/s between S3 and the coordinator
+    disk_rate: float = 500e6  # [assumed] bytes/s of the encoder's disk
+    encode_rate: float = 700e6  # [measured] bytes/s of coded blocks that one vCPU makes
+    transfer_threads: int = 16  # requests that an encoder has under way at once
     worker_overhead_seconds: float = 0.05  # [assumed] handler, checks, conditional PUT
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not (math.isfinite(value) and value > 0):
+            if not (math.isfinite(value) and (value > 0 or field.name in _MAY_BE_ZERO)):
                 raise ValueError(
                     f"platform {field.name} must be positive and finite, got {value!r}"
                 )

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from blockstore.tasks import WorkerTask
-
-__all__ = ["Clock", "Invocable", "InvokeReport", "Invoker", "SystemClock"]
+__all__ = ["Clock", "Invocation", "InvokeReport", "Invoker", "SystemClock"]
 
 
 class Clock(Protocol):
@@ -51,21 +49,21 @@ class InvokeReport:
     fatal: bool = False
 
 
-class Invocable(Protocol):
-    """What an invocation needs of a task: whose it is, and the event."""
+class Invocation(Protocol):
+    """One function call: `worker` and `attempt` are how its report names it."""
 
     @property
     def worker(self) -> int:
-        """Its number, from 0."""
+        """Number of the worker, or of whatever else is one of many."""
         ...
 
     @property
     def attempt(self) -> int:
-        """The number of the attempt, from 1."""
+        """Which attempt it is."""
         ...
 
     def to_event(self) -> dict[str, Any]:
-        """The event as a JSON object."""
+        """The JSON object that the function is invoked with."""
         ...
 
 
@@ -77,7 +75,7 @@ class Invoker(Protocol):
         and starts nothing."""
         ...
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Invocation]) -> None:
         """Begin to invoke; returns at once."""
         ...
 

@@ -19,6 +19,7 @@ __all__ = ["Billing", "build_report", "error_curve", "own_requests", "run_cost"]
 
 STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1024
+GB = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def run_cost(
         invokes=used.invokes + len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
         coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
+        transfer_out_gb=used.received / GB,
     )
     return usage, cost(usage, billing.prices), bound * gigabytes
 
@@ -83,7 +85,8 @@ def _unsaid_seconds(context: RunContext, worker: int, dispatch: Dispatch, longes
 
 
 def own_requests(context: RunContext, bucket: MeteredBucket, billing: Billing) -> Spent:
-    """What this coordinator used up to now; nothing on Lambda if it does not run there."""
+    """What this coordinator used up to now: time on Lambda if it runs there, bytes that left AWS if
+    it does not."""
     on_lambda = billing.coordinator_memory_mb > 0
     return Spent(
         puts=bucket.puts,
@@ -91,6 +94,7 @@ def own_requests(context: RunContext, bucket: MeteredBucket, billing: Billing) -
         lists=bucket.lists,
         invokes=int(on_lambda),
         seconds=context.clock.now() - context.opened if on_lambda else 0.0,
+        received=0 if on_lambda else bucket.received,
     )
 
 
@@ -120,6 +124,10 @@ def build_report(
         "verification": context.decoding.verification if context.decoding else "",
         "method": context.method,
         "estimator": spec.estimator,
+        "metric": spec.metric,
+        "relaunch": spec.relaunch,
+        "relaunched": sum(len(d.workers) for d in context.journal.dispatches if d.relaunch),
+        "reference": spec.reference,
         "rounding": context.decoding.error if exact and context.decoding is not None else None,
         "error": 0.0 if exact else known.error if known else None,
         "error_upper": 0.0 if exact else _finite(known.error_upper) if known else None,

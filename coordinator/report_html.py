@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from coordinator.report_chart import error_chart
+from coordinator.wording import describe_error
 
 __all__ = ["report_page"]
 
@@ -59,9 +60,8 @@ def _error(report: Mapping[str, Any]) -> str:
         return f"exact up to rounding, predicted {report['rounding']:.1e} ({report['method']})"
     if report["error"] is None:
         return "no estimate"
-    upper = report["error_upper"]
-    bar = "" if upper is None else f" (95 %: below {upper:.1%})"
-    return f"{report['error']:.1%}{bar}, {report['method']}"
+    error = describe_error(report["error"], report["error_upper"], report["metric"])
+    return f"{error}, {report['method']}"
 
 
 def _bill(report: Mapping[str, Any]) -> str:

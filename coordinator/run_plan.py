@@ -33,6 +33,7 @@ ROUNDS = 1_000
 QUICK_ROUNDS = 64
 STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1_024
+GB = 1 << 30
 PLANNED_RUN = "0" * 26
 PLANNED_DIGEST = "sha256:" + "0" * 64
 
@@ -74,6 +75,12 @@ class RunPlan:
     storage_month: Cost
     time: ExpectedTime
     notes: tuple[str, ...]
+    concurrency: int = Platform.concurrency
+
+    @property
+    def waves(self) -> int:
+        """How often a worker that had to wait begins, at most: ceil(N / concurrency)."""
+        return -(-self.workers // self.concurrency)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON of every figure; no NaN."""
@@ -92,6 +99,7 @@ class RunPlan:
             "encode_cost": self.encode_cost.to_json(),
             "storage_month": self.storage_month.to_json(),
             "expected_time": {**asdict(self.time), "pays": self.time.pays},
+            "waves": self.waves,
         }
         return figures
 
@@ -149,6 +157,8 @@ def plan_multiply(
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
+    else:  # free for a coordinator on a machine in the region; the plan cannot know
+        usage += Usage(transfer_out_gb=manifest.blocks * work.answer_bytes / GB)
     kept = stored(manifest)
     return RunPlan(
         matrix=manifest.name,
@@ -176,6 +186,7 @@ def plan_multiply(
         storage_month=kept.month(prices),
         time=time,
         notes=tuple(_notes(manifest.workers, time, delays, worker_timeout, platform)),
+        concurrency=platform.concurrency,
     )
 
 
@@ -260,9 +271,19 @@ def _notes(
 ) -> Iterator[str]:
     yield time.verdict
     if workers > platform.concurrency:
+        waves = -(-workers // platform.concurrency)
         yield (
-            f"workers = {workers} is more than an account's default concurrency of "
-            f"{platform.concurrency:,}: ask AWS for more, or some workers start late."
+            f"workers = {workers} is more than the concurrency of {platform.concurrency:,}: blocks "
+            f"queue in {waves} waves, which the expected time counts. Ask AWS for more, or take "
+            "fewer workers."
+        )
+    cold = min(workers, platform.concurrency) - platform.warm_environments
+    if cold > platform.ramp_burst:
+        seconds = (cold - platform.ramp_burst) / platform.ramp_rate
+        yield (
+            f"Lambda starts {platform.ramp_burst:,} environments at once and "
+            f"{platform.ramp_rate:g} a second then: the last of {cold:,} begins after "
+            f"{seconds:.0f} s unless an earlier product left it warm."
         )
     late = delays.quantile(0.999) + time.task
     if late > timeout:

@@ -48,11 +48,13 @@ class Arrived:
     """Verified answers at the places `workers` of the code, seen in one listing.
 
     Here and in `Decided`, `StoreDecisive` and `Decode` a worker that has several blocks counts once
-    for each of them, by its place in the code.
+    for each of them, by its place in the code. `seconds`: what the workers say that they took for
+    each, for answers that were there before somebody could see them come.
     """
 
     at: float
     workers: tuple[int, ...]
+    seconds: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,14 @@ Signal = (
 
 @dataclass(frozen=True)
 class Invoke:
-    """Send `workers` off, as attempt number `attempt` of the run."""
+    """Send `workers` off, as attempt number `attempt` of the run.
+
+    relaunch: by the policy for slow workers, not because they were lost.
+    """
 
     workers: tuple[int, ...]
     attempt: int
+    relaunch: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from blockstore.subtasks import Subtasks
+from coordinator.relaunch import Relaunch
 from coordinator.until import Until
 
 __all__ = ["Code", "Rules", "State", "Task", "deadline", "initial_state"]
@@ -44,31 +45,39 @@ class Code(Protocol):
 @dataclass(frozen=True)
 class Rules:
     """until; deadline in seconds from `State.opened` (None: `worker_timeout` + `grace` after the
-    last invocation); worker_timeout in seconds; `attempts` per block in this coordinator's life."""
+    last invocation); worker_timeout in seconds; `attempts` per block in this coordinator's life;
+    `relaunch`, which slow workers are invoked once more, on top of that."""
 
     until: Until
     worker_timeout: float
     deadline: float | None = None
     grace: float = 30.0
     attempts: int = 2
+    relaunch: Relaunch | None = None
 
 
 @dataclass(frozen=True)
 class Task:
     """The newest attempt at one worker's blocks.
 
-    idle: never invoked; pending: handed to the invoker; running: accepted by the platform at
-    `invoked`; answered: all its verified answers are here; failed: reported; dead: silent past its
-    time-out. `tries` counts attempts made by this coordinator.
+    idle: never invoked; pending: handed to the invoker when `ordered`; running: accepted by the
+    platform at `invoked`; answered: all its verified answers are here; failed: reported; dead:
+    silent past its time-out. `tries` counts attempts made by this coordinator because others were
+    lost. `relaunched`: the policy has invoked it once more; `earlier` is the slow attempt, while
+    it may still answer. `seconds`: from the order to the last answer.
     """
 
     status: Literal["idle", "pending", "running", "answered", "failed", "dead"] = "idle"
     attempt: int = 0
+    ordered: float | None = None
     invoked: float | None = None
     tries: int = 0
     fatal: bool = False
     kind: str = ""
     failure: str = ""
+    relaunched: bool = False
+    earlier: Task | None = None
+    seconds: float | None = None
 
     @property
     def open(self) -> bool:

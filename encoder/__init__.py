@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoder.derived import derived_shape
 from encoder.errors import (
     EncodeError,
     MemoryTooSmall,
@@ -12,9 +13,10 @@ from encoder.errors import (
     SubtasksRefused,
 )
 from encoder.pipeline import encode
+from encoder.planning import spool_folder
 from encoder.progress import EncodeProgress
 from encoder.shares import check_subtasks
-from encoder.sources import Source, open_source
+from encoder.sources import Source, SourceOptions, open_source
 
 __all__ = [
     "EncodeError",
@@ -23,10 +25,13 @@ __all__ = [
     "NameTaken",
     "Source",
     "SourceChanged",
+    "SourceOptions",
     "SourceRefused",
     "SpoolTooSmall",
     "SubtasksRefused",
     "check_subtasks",
+    "derived_shape",
     "encode",
     "open_source",
+    "spool_folder",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from blockstore.tiling import TileSpan
 from encoder.pieces import Piece, pieces
-from encoder.sources import Source
+from encoder.sources.source import Source
 
 
 class BlockReader:

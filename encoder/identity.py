@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from blockstore.derived import Derived
 from blockstore.manifest import Manifest
 from blockstore.subtasks import Subtasks
 from blockstore.tiling import Tiling
@@ -47,10 +48,12 @@ def same_matrix(
     code: Mapping[str, Any],
     dtype: str,
     subtasks: Subtasks | None = None,
+    derived: Derived | None = None,
 ) -> bool:
     """Whether a manifest describes this content in this code, however it is tiled."""
     return (
-        manifest.source_digest == source_digest
+        manifest.derived == derived
+        and manifest.source_digest == source_digest
         and manifest.dtype == dtype
         and manifest.subtasks == subtasks
         and canonical(manifest.code) == canonical(code)

@@ -34,3 +34,18 @@ def pieces(lines: int, length: int, entries: int) -> Iterator[Piece]:
     for line in range(lines):
         for start in range(0, length, entries):
             yield Piece(line, line + 1, start, min(start + entries, length))
+
+
+def flat_pieces(length: int, start: int, stop: int, entries: int) -> Iterator[Piece]:
+    """Cut the entries `start` to `stop` of lines of `length`, counted through all lines, into
+    contiguous pieces of at most `entries` (at least 1) entries."""
+    while start < stop:
+        line, place = divmod(start, length)
+        most = min(entries, stop - start)
+        if place == 0 and most >= length:
+            yield Piece(line, line + most // length, 0, length)
+            start += most // length * length
+        else:
+            end = min(place + most, length)
+            yield Piece(line, line + 1, place, end)
+            start += end - place

@@ -9,11 +9,9 @@ written twice.
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from blockstore import keys
@@ -22,15 +20,15 @@ from blockstore.errors import MatrixMissing, StoreError
 from blockstore.manifest import Manifest, load_manifest, save_manifest
 from blockstore.subtasks import Subtasks
 from blockstore.tiling import least_memory
+from encoder.derived import derive_source
+from encoder.engine import Engine, LocalEngine
 from encoder.errors import EncodeError, MemoryTooSmall, NameTaken
 from encoder.identity import name_taken, same_matrix
-from encoder.layout import piece_bytes, plan_layout
 from encoder.planning import SpoolFolder, coded_dtype, draft_manifest, spool_folder
-from encoder.progress import Counter, Listener
-from encoder.scan import scan_source
+from encoder.progress import Listener
 from encoder.shares import share_out
 from encoder.sources import Source, open_source
-from encoder.tiles import TileWriter, missing_tiles
+from encoder.tiles import missing_tiles
 from polarcodes import ErasureCode
 
 
@@ -43,7 +41,7 @@ class Existing:
 
 
 def encode(
-    source: str | os.PathLike[str] | NDArray[Any],
+    source: str | os.PathLike[str] | NDArray[Any] | Source,
     bucket: Bucket,
     name: str,
     code: ErasureCode,
@@ -55,13 +53,16 @@ def encode(
     progress: Listener | None = None,
     subtasks: int = 1,
     per_object: int = 1,
+    engine: Engine | None = None,
+    derive: str | None = None,
 ) -> Manifest:
     """Encode a matrix of n rows and d columns into `code.workers` coded blocks in `bucket`.
 
     Parameters
     ----------
-    source : path or "s3://bucket/key" URL of an .npy file, or an array; bool, ints and floats of
-        any width, either byte order, C or Fortran order (columns are stored together then)
+    source : path or "s3://bucket/key" URL, or an array, or what `open_source` opened (which is
+        closed then); bool, ints and floats of any width, either byte order, C or Fortran order
+        (columns are stored together then)
     name : name of the matrix (`blockstore.keys.validate_name`)
     code : the erasure code; its s data blocks hold ceil(n / s) rows each, zeros at the end
     memory : bytes that the process may use in all (an array given as source not counted)
@@ -73,6 +74,8 @@ def encode(
     progress : called with `EncodeProgress` events, from any thread, one call at a time
     subtasks : r, the blocks of each worker: the code's blocks are for `code.workers` / r workers
     per_object : consecutive answers of a worker that share an object, a divisor of r
+    engine : who reads and who encodes; None: this process
+    derive : "transpose" or "gram" encodes X^T or X^T X of the source X (`encoder.derived`)
 
     Returns
     -------
@@ -90,26 +93,40 @@ def encode(
     `encoder.layout` says. arXiv 2309.00682, section III.
     """
     keys.validate_name(name)
-    if memory < least_memory(code.workers):
-        raise MemoryTooSmall(
-            f"memory must be at least {least_memory(code.workers):,} bytes for {code.workers} "
-            f"workers, got {memory:,}"
-        )
     if threads is not None and threads < 1:
         raise EncodeError(f"threads must be at least 1, got {threads}")
     folder = spool_folder(spool)
-    with open_source(source, bucket.client) as opened:
-        shares = share_out(code, opened.shape[0], subtasks, per_object)
-        bucket.check()
-        existing = _find_existing(bucket, name)
-        if existing is not None and not replace and existing.manifest.shape != opened.shape:
-            raise name_taken(existing.manifest, f"a matrix of shape {existing.manifest.shape}")
-        manifest = _decide(opened, name, code, shares, existing, memory, folder, replace, progress)
-        others = _other_encodings(bucket, manifest)
-        missing = missing_tiles(bucket, manifest)
-        if missing:
-            _write(opened, bucket, code, manifest, missing, memory, threads, folder, progress)
-        return _publish(bucket, manifest, existing, others)
+    engine = engine or LocalEngine(
+        bucket, memory=memory, folder=folder, threads=threads, progress=progress
+    )
+    given = source if isinstance(source, Source) else open_source(source, bucket.client)
+    with given:
+        _check_memory(given, code, memory)
+        given.prepare(memory, folder, progress)
+        left = memory - given.library_bytes
+        with derive_source(given, derive, left, folder, progress) as opened:
+            shares = share_out(code, opened.shape[0], subtasks, per_object)
+            bucket.check()
+            existing = _find_existing(bucket, name)
+            if existing is not None and not replace and existing.manifest.shape != opened.shape:
+                raise name_taken(existing.manifest, f"a matrix of shape {existing.manifest.shape}")
+            manifest = _decide(opened, name, code, shares, existing, engine, replace)
+            others = _other_encodings(bucket, manifest)
+            missing = missing_tiles(bucket, manifest)
+            if missing:
+                engine.write(opened, code, manifest, missing)
+                _check_all_there(bucket, manifest)
+            for companion, body in opened.companions.items():
+                bucket.put(keys.companion_key(name, manifest.encoding, companion), body)
+            return _publish(bucket, manifest, existing, others)
+
+
+def _check_memory(source: Source, code: ErasureCode, memory: int) -> None:
+    least = least_memory(code.workers) + source.library_bytes
+    if memory < least:
+        raise MemoryTooSmall(
+            f"memory must be at least {least:,} bytes for {code.workers} workers, got {memory:,}"
+        )
 
 
 def _find_existing(bucket: Bucket, name: str) -> Existing | None:
@@ -128,27 +145,25 @@ def _decide(
     code: ErasureCode,
     shares: Subtasks | None,
     existing: Existing | None,
-    memory: int,
-    folder: str | None,
+    engine: Engine,
     replace: bool,
-    progress: Listener | None,
 ) -> Manifest:
     """Pass 1, then the manifest to publish: the existing one if it describes the same matrix."""
-    counter = Counter("scan", source.shape[0] * source.shape[1] * source.dtype.itemsize, progress)
-    scan = scan_source(source, piece_bytes(memory, source.parallel_reads), counter.add)
+    scan = engine.scan(source)
     source.check_unchanged()
     dtype = coded_dtype(source, scan, code)
     if existing is not None:
-        if same_matrix(existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares):
+        if same_matrix(
+            existing.manifest, scan.digest, code.to_manifest(), dtype.str, shares, source.derived
+        ):
             return existing.manifest
         if not replace:
             same = existing.manifest.source_digest == scan.digest
             raise name_taken(
                 existing.manifest, "this content in another code" if same else "other content"
             )
-    return draft_manifest(
-        source, scan, name, code, dtype=dtype, memory=memory, folder=folder, subtasks=shares
-    )
+    room = engine.room(source)
+    return draft_manifest(source, scan, name, code, dtype=dtype, room=room, subtasks=shares)
 
 
 def _other_encodings(bucket: Bucket, manifest: Manifest) -> list[str]:
@@ -157,37 +172,7 @@ def _other_encodings(bucket: Bucket, manifest: Manifest) -> list[str]:
     return [encoding for encoding in found if encoding != manifest.encoding]
 
 
-def _write(
-    source: Source,
-    bucket: Bucket,
-    code: ErasureCode,
-    manifest: Manifest,
-    missing: dict[int, list[int]],
-    memory: int,
-    threads: int | None,
-    folder: str | None,
-    progress: Listener | None,
-) -> None:
-    itemsize = np.dtype(manifest.dtype).itemsize
-    layout = plan_layout(
-        manifest.tiling,
-        itemsize,
-        code.workers,
-        memory,
-        parallel_reads=source.parallel_reads,
-        threads=threads,
-        disk_free=None if folder is None else shutil.disk_usage(folder).free,
-    )
-    sizes = {tile: manifest.tiling.span(tile).size * itemsize for tile in missing}
-    total = manifest.block_rows * manifest.columns * itemsize * code.workers
-    absent = sum(sizes[tile] * len(workers) for tile, workers in missing.items())
-    encoded = Counter("encode", sum(sizes.values()) * code.workers, progress)
-    uploaded = Counter("upload", total, progress)
-    uploaded.add(total - absent)
-    with TileWriter(
-        bucket, source, code, manifest, layout, folder, encoded.add, uploaded.add
-    ) as writer:
-        writer.write(missing)
+def _check_all_there(bucket: Bucket, manifest: Manifest) -> None:
     lost = missing_tiles(bucket, manifest)
     if lost:
         raise StoreError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +16,7 @@ from encoder.errors import SourceRefused, SpoolTooSmall
 from encoder.identity import encoding_id
 from encoder.layout import DISK_MARGIN, fits_in_memory
 from encoder.scan import Scan
-from encoder.sources import Source
+from encoder.sources.source import Source
 from polarcodes import ErasureCode, InvalidBlocks
 
 SpoolFolder = str | os.PathLike[str] | bool | None
@@ -50,14 +49,13 @@ def draft_manifest(
     code: ErasureCode,
     *,
     dtype: np.dtype[Any],
-    memory: int,
-    folder: str | None,
+    room: tuple[int, int | None],
     subtasks: Subtasks | None = None,
 ) -> Manifest:
-    """The manifest of a new encoding; nothing is written."""
+    """The manifest of a new encoding; nothing is written. `room`: see `Engine.room`."""
     n, d = source.shape
     block_rows = -(-n // code.data_blocks)
-    tiling = _tiling(source, block_rows, dtype.itemsize, code.workers, memory, folder)
+    tiling = _tiling(source, block_rows, dtype.itemsize, code.workers, *room)
     code_manifest = code.to_manifest()
     return Manifest(
         name=name,
@@ -73,21 +71,21 @@ def draft_manifest(
         source_digest=scan.digest,
         source=source.description,
         subtasks=subtasks,
+        companions=tuple(sorted(source.companions)),
+        derived=source.derived,
     )
 
 
 def _tiling(
-    source: Source, block_rows: int, itemsize: int, workers: int, memory: int, folder: str | None
+    source: Source, block_rows: int, itemsize: int, workers: int, memory: int, disk: int | None
 ) -> Tiling:
-    """8 MB tiles where memory or the spool's folder has the room, else the largest that fit."""
+    """8 MB tiles where memory or disk has the room, else the largest that fit."""
     d, order = source.shape[1], source.order
-    tiling = choose_tiling(
-        block_rows, d, itemsize, workers, memory, folder is not None, order=order
-    )
+    tiling = choose_tiling(block_rows, d, itemsize, workers, memory, disk is not None, order=order)
     tile = tiling.bytes(itemsize)
-    if folder is None or fits_in_memory(tile, workers, memory, source.parallel_reads):
+    if disk is None or fits_in_memory(tile, workers, memory, source.parallel_reads):
         return tiling
-    room = (shutil.disk_usage(folder).free - DISK_MARGIN) // workers
+    room = (disk - DISK_MARGIN) // workers
     if tile <= room:
         return tiling
     target = max(room, tile_target(workers, memory, False))

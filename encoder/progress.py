@@ -11,9 +11,9 @@ from dataclasses import dataclass
 class EncodeProgress:
     """How far a phase is.
 
-    phase : "scan" (pass 1, bytes of the source), "encode" (pass 2, bytes of the coded blocks) or
-    "upload" (bytes in the bucket, tiles reused from an earlier attempt included); done, total :
-    bytes of data.
+    phase : "derive" (passes that make a Gram matrix, bytes of the source), "scan" (pass 1, bytes of
+    the source), "encode" (pass 2, bytes of the coded blocks) or "upload" (bytes in the bucket,
+    tiles reused from an earlier attempt included); done, total : bytes of data.
     """
 
     phase: str

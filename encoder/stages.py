@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -12,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.arrays import byte_view
-from encoder.errors import SpoolTooSmall
+from encoder.spool import SpoolFile
 
 
 class Stage(ABC):
@@ -63,7 +60,7 @@ class MemoryStage(Stage):
 
 
 class SpoolStage(Stage):
-    """N tiles in a file that has no name, so that nothing of it survives the process.
+    """N tiles in a spool file.
 
     `shared` is the (N x chunk) array in which chunks are encoded; stages may share it, because
     only one tile is encoded at a time.
@@ -73,16 +70,7 @@ class SpoolStage(Stage):
         self._workers = workers
         self._tile_bytes = entries * shared.dtype.itemsize
         self._shared = shared
-        self._folder = folder
-        try:
-            self._file = tempfile.TemporaryFile(  # noqa: SIM115 (closed by `close`)
-                dir=folder, prefix="polarlambda-", buffering=0
-            )
-        except OSError as exc:
-            raise SpoolTooSmall(
-                f"no spool file can be made in {folder}: {exc.strerror}; choose another folder, or "
-                "give more memory"
-            ) from exc
+        self._file = SpoolFile(folder, workers * self._tile_bytes)
 
     def buffer(self, entries: int) -> NDArray[Any]:
         """The shared array, as (N, entries)."""
@@ -92,30 +80,11 @@ class SpoolStage(Stage):
         """Write every worker's part of the chunk at its place."""
         start = offset * chunk.dtype.itemsize
         for worker in range(self._workers):
-            self._write(byte_view(chunk[worker]), worker * self._tile_bytes + start)
-
-    def _write(self, view: memoryview, place: int) -> None:
-        while view:
-            try:
-                count = os.pwrite(self._file.fileno(), view, place)
-            except OSError as exc:
-                if exc.errno not in (errno.ENOSPC, errno.EDQUOT):
-                    raise
-                raise SpoolTooSmall(
-                    f"the spool's folder {self._folder} ran full: it needs "
-                    f"{self._workers * self._tile_bytes:,} bytes; free some, choose another "
-                    "folder or give more memory. What was uploaded is kept for the next attempt"
-                ) from exc
-            view, place = view[count:], place + count
+            self._file.write(byte_view(chunk[worker]), worker * self._tile_bytes + start)
 
     def copy_tile(self, worker: int, view: memoryview) -> None:
         """Read the worker's tile back."""
-        place = worker * self._tile_bytes
-        while view:
-            count = os.preadv(self._file.fileno(), [view], place)
-            if count == 0:
-                raise OSError(f"the spool file in {self._folder} is shorter than what was written")
-            view, place = view[count:], place + count
+        self._file.read_into(view, worker * self._tile_bytes)
 
     def close(self) -> None:
         """Close the file, which frees its room."""

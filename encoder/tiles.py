@@ -17,7 +17,7 @@ from blockstore.tiling import TileSpan
 from encoder.fill import BlockReader
 from encoder.layout import Layout
 from encoder.pieces import pieces
-from encoder.sources import Source
+from encoder.sources.source import Source
 from encoder.stages import MemoryStage, SpoolStage, Stage
 from polarcodes import ErasureCode
 

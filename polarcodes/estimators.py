@@ -126,7 +126,19 @@ def choose_estimator(
     return chosen, errors[chosen]
 
 
-def expected_error(code: ErasureCode, m: int, method: str = "best") -> float:
+def estimator_errors(
+    code: ErasureCode, S: Iterable[int], *, metric: str = "vector"
+) -> dict[str, float]:
+    """Return the predicted error of every estimator of a code with a transform, by its name."""
+    workers = worker_indices(S, code.workers)
+    if not _transformed(code):
+        raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
+    return _errors(code, workers.size, _lost(code, workers), metric)
+
+
+def expected_error(
+    code: ErasureCode, m: int, method: str = "best", *, metric: str = "vector"
+) -> float:
     """Return the relative rms error that m answers can be expected to give with ``method``.
 
     Takes them to be as independent as random ones, so least squares loses s - m of s blocks, one
@@ -134,7 +146,7 @@ def expected_error(code: ErasureCode, m: int, method: str = "best") -> float:
     """
     if not _transformed(code) or m in (0, code.workers):
         return code.predicted_error(m)
-    errors = _errors(code, m, max(code.data_blocks - m, 1) / code.data_blocks, "vector")
+    errors = _errors(code, m, max(code.data_blocks - m, 1) / code.data_blocks, metric)
     return min(errors.values()) if method == "best" else errors[method]
 
 

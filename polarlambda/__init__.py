@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         show_run,
         watch_run,
     )
+    from polarlambda.session import Session
+    from polarlambda.session_usage import SessionUsage
 
 _MODULES = {
     "encoding": ("encode",),
@@ -37,6 +39,8 @@ _MODULES = {
     "matrix": ("CodedMatrix",),
     "planning": ("plan_matrix",),
     "result": ("Arrival", "Result"),
+    "session": ("Session",),
+    "session_usage": ("SessionUsage",),
     "runs": ("cancel_run", "delete_run", "list_runs", "resume_run", "show_run", "watch_run"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -48,6 +52,8 @@ __all__ = [
     "PlatformError",
     "PolarlambdaError",
     "Result",
+    "Session",
+    "SessionUsage",
     "SettingMissing",
     "cancel_run",
     "delete_matrix",

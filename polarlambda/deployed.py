@@ -139,5 +139,6 @@ def _arrival(status: RunStatus) -> Arrival:
         workers=status.workers,
         subtasks=status.subtasks,
         error=status.error,
+        metric=status.metric,
         error_upper=status.error_upper,
     )

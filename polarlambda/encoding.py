@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
@@ -37,7 +37,14 @@ def encode(
     schedule: str | None = None,
     memory: int | str = "1GB",
     replace: bool = False,
+    images: bool = False,
+    size: int | None = None,
+    skip_broken: bool = False,
+    columns: Sequence[str] = (),
+    fill_missing: bool = False,
+    derive: Literal["transpose", "gram"] | None = None,
     on_choice: Callable[[CodeChoice], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     on_progress: Callable[[EncodeProgress], None] | None = None,
     **place: str | None,
 ) -> Manifest:
@@ -45,7 +52,8 @@ def encode(
 
     Parameters
     ----------
-    source : array, path of an .npy file or s3:// URL of one; any real dtype, order and endianness
+    source : array, or path or s3:// URL of an .npy file, a Zarr array or Parquet files, or the path
+        of images (docs/sources.md); any real dtype, order and endianness
     workers : N; data_blocks : s; redundancy : (N - s) / N instead of s. What is not given is chosen
         by expected time; ``on_choice`` gets the choice with its explanation
     code, code_options, seed : one of `polarcodes.CODE_NAMES` with its options (``{"rounds": 1}``)
@@ -59,6 +67,13 @@ def encode(
     per_object : consecutive answers that share an object in the bucket, a divisor of r
     memory : most bytes the encoder may hold ("1GB", "512MiB")
     replace : overwrite a matrix of that name that has other content
+    images, size, skip_broken : the source is a folder or shards of JPEG and PNG images, which are
+        resized and cut to ``size`` x ``size``; broken ones are left out instead of refused
+    columns : of Parquet files, in this order; all of them without
+    fill_missing : chunks that a Zarr array does not store have its fill value
+    on_note : gets sentences about the source, such as which images were left out
+    derive : "transpose" encodes source^T, "gram" source^T source (d, d), for training
+        (docs/training.md)
     place : stack=, bucket=: see `polarlambda.connect.Place`
 
     Raises, before anything is written: `BadInput`, `NameRefused`, `ArrayRefused`, `CodeError`,
@@ -67,50 +82,72 @@ def encode(
     Cost: the source is read twice; N / s times its coded size is uploaded.
     """
     from blockstore.keys import validate_name
-    from coordinator.planning import choose_code, choose_subtasks
-    from encoder import check_subtasks, open_source
+    from encoder import SourceOptions, check_subtasks, derived_shape, open_source, spool_folder
     from encoder import encode as encode_blocks
 
     validate_name(name)
     limit = parse_size(memory)
+    options = SourceOptions(images, size, skip_broken, tuple(columns), fill_missing)
     if subtasks != "auto":
         check_subtasks(subtasks, per_object)
     elif schedule is not None:
         raise BadInput("a schedule needs subtasks: the number of codewords of each worker")
     bucket = open_bucket(Place(**place).settings())
-    with open_source(source, bucket.client) as opened:
-        shape, dtype = opened.shape, opened.dtype
-    if schedule is not None:
-        if (code, code_options or None, data_blocks, redundancy) != ("auto", None, None, None):
-            raise BadInput(
-                "a schedule is a code of its own: leave out code and its options, data_blocks, "
-                "redundancy"
-            )
-        scheduled = scheduled_code(schedule, workers, subtasks, seed)
-        per_object = subtasks if scheduled.schedule.sending == "together" else per_object
-        built: ErasureCode = scheduled
-    else:
-        sizes = {"workers": workers, "data_blocks": data_blocks, "redundancy": redundancy}
-        family = {"code": code, "options": code_options}
-        if subtasks == "auto":
-            picked = choose_subtasks(shape, dtype, per_object=per_object, **sizes, **family)
-            subtasks, choice = picked.subtasks, picked.explained
+    with open_source(source, bucket.client, options) as opened:
+        opened.prepare(limit, spool_folder(None), on_progress)
+        for note in opened.notes if on_note is not None else ():
+            on_note(note)
+        shape, dtype = derived_shape(opened.shape, opened.dtype, derive)
+        if schedule is not None:
+            if (code, code_options or None, data_blocks, redundancy) != ("auto", None, None, None):
+                raise BadInput(
+                    "a schedule is a code of its own: leave out code and its options, data_blocks, "
+                    "redundancy"
+                )
+            scheduled = scheduled_code(schedule, workers, subtasks, seed)
+            per_object = subtasks if scheduled.schedule.sending == "together" else per_object
+            built: ErasureCode = scheduled
         else:
-            choice = choose_code(shape, dtype, subtasks=subtasks, **sizes, **family)
-        built = choice.make(seed)
-        if on_choice is not None:
-            on_choice(choice)
-    return encode_blocks(
-        source,
-        bucket,
-        name,
-        built,
-        memory=limit,
-        replace=replace,
-        progress=on_progress,
-        subtasks=subtasks,
-        per_object=per_object,
-    )
+            choice, subtasks = _choose(
+                shape,
+                dtype,
+                subtasks,
+                per_object,
+                {"workers": workers, "data_blocks": data_blocks, "redundancy": redundancy},
+                {"code": code, "options": code_options},
+            )
+            built = choice.make(seed)
+            if on_choice is not None:
+                on_choice(choice)
+        return encode_blocks(
+            opened,
+            bucket,
+            name,
+            built,
+            memory=limit,
+            replace=replace,
+            progress=on_progress,
+            subtasks=subtasks,
+            per_object=per_object,
+            derive=derive,
+        )
+
+
+def _choose(
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    subtasks: int | Literal["auto"],
+    per_object: int,
+    sizes: Mapping[str, Any],
+    family: Mapping[str, Any],
+) -> tuple[CodeChoice, int]:
+    """The choice of the code, and the number of tasks for each worker."""
+    from coordinator.planning import choose_code, choose_subtasks
+
+    if subtasks == "auto":
+        picked = choose_subtasks(shape, dtype, per_object=per_object, **sizes, **family)
+        return picked.explained, picked.subtasks
+    return choose_code(shape, dtype, subtasks=subtasks, **sizes, **family), subtasks
 
 
 def scheduled_code(name: str, workers: int | None, subtasks: int, seed: int) -> ScheduleCode:

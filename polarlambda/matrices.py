@@ -60,4 +60,5 @@ def describe(manifest: Manifest) -> dict[str, Any]:
         "encoding": manifest.encoding,
         "source": manifest.source,
         "source_digest": manifest.source_digest,
+        **({"derived": manifest.derived.to_json()} if manifest.derived else {}),
     }

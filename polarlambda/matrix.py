@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +11,7 @@ from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, w
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
+from polarlambda.request import read_request
 from polarlambda.settings import Settings
 from polarlambda.vectors import read_vector
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from coordinator.events import Event
     from coordinator.planning import RunPlan
     from polarcodes import ErasureCode
+    from polarlambda.request import Metric
     from polarlambda.result import Arrival, Result
+    from polarlambda.session import Session
     from polarlambda.vectors import Vector
 
     On = Literal["local", "lambda"]
@@ -109,20 +113,25 @@ class CodedMatrix:
         delays: str = "lambda-rare-tail",
         worker_memory_mb: int | None = None,
         on: On = "local",
+        concurrency: int | None = None,
+        prices: str | os.PathLike[str] | None = None,
+        region: str | None = None,
     ) -> RunPlan:
         """What a product with ``x``, or with one of ``x_columns`` columns, will need and cost.
 
-        Memory and time limit are those of the deployed worker when the settings name one. Writes
-        nothing, invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to change).
+        Memory and time limit are those of the deployed worker when the settings name one, prices
+        those of its region unless ``prices`` (a file, docs/cost.md) or ``region`` say otherwise;
+        ``concurrency`` is the account's, 1,000 if not given. Writes nothing, invokes nothing.
+        Raises `BadInput`, `PlanRefused` (it names the number to change).
         """
         from coordinator.planning import plan_multiply
-        from polarlambda.planning import delay_model
+        from polarlambda.planning import assumed, delay_model, price_list
 
         shape: tuple[int, ...] = (self.shape[1], x_columns)
         if x is not None:
             array = read_vector(x, self.manifest)
             shape, x_dtype = array.shape, array.dtype.str
-        limits = DEPLOYED
+        limits, chosen = DEPLOYED, prices is not None or region is not None
         if self._settings.worker:
             limits = worker_limits(function_client(), self._settings.worker)
         return plan_multiply(
@@ -132,8 +141,9 @@ class CodedMatrix:
             worker_memory_mb=worker_memory_mb or limits.memory_mb,
             worker_timeout=limits.timeout,
             on=on,
-            prices=limits.prices,
+            prices=price_list(prices, region, limits.architecture) if chosen else limits.prices,
             delays=delay_model(delays),
+            platform=assumed(concurrency),
         )
 
     def multiply(
@@ -143,6 +153,9 @@ class CodedMatrix:
         until: str = "exact",
         deadline: float | None = None,
         estimator: str = "best",
+        metric: Metric = "vector",
+        relaunch: str | float | None = None,
+        reference: str | Result | None = None,
         on: On = "local",
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -158,7 +171,19 @@ class CodedMatrix:
         deadline : seconds after which the best estimate is returned; default: the worker's time
             limit plus 30 s after the last invocation
         estimator : which estimate stands in for A x before it is exact: "best" (the least predicted
-            error), "paper" (the unbiased one), "shrinkage" or "least-squares"
+            error), "paper" (the unbiased one), "shrinkage", "least-squares" or "hybrid"
+        metric : what its errors are errors of, and "best" makes least: "vector", A x relative to
+            its norm; or vectors C, (n,) or (n, p), an array or the path of an .npy file: inner
+            products C^T A x, relative to ||C|| ||A x||. The result then has them (`products`)
+        relaunch : invoke slow workers once more: "share=0.9" (this share of the answers is here),
+            "times=3" (asked longer ago than 3 times the median answer time) or both with a comma.
+            The first answer wins. For any code, "uncoded" above all
+        reference : the id or the Result of an exact product of this matrix by an x_ref of the same
+            shape, for iterations: the workers multiply by x - x_ref (in float64), and A x_ref is
+            added, so that an estimate's error scales with the step. All errors are still relative
+            to A x, by the norm of the estimate, and rows that "tasks=0.95" ends without hold those
+            of A x_ref. The value is float64. An exact one adds its own rounding to that of A x_ref
+            (`Result.rounding` bounds the sum)
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
@@ -167,29 +192,38 @@ class CodedMatrix:
         Returns a `Result`; its value is (n,) for x of shape (d,), else (n, k).
 
         Raises, before anything is written or invoked: `BadInput`, `InputRefused`, `UntilRefused`,
-        `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C ends the run:
-        workers that have not begun do not begin, `resume_run` can go on with it. With on="local"
-        its estimate is returned, in state "stopped". What on_arrival or on_event raises ends the
-        run the same way, and is raised.
+        `RelaunchRefused`, `PlanRefused`, `SettingMissing`, `FunctionMissing`, `StoreError`. Ctrl-C
+        ends the run: workers that have not begun do not begin, `resume_run` can go on with it. With
+        on="local" its estimate is returned, in state "stopped". What on_arrival or on_event raises
+        ends the run the same way, and is raised.
         """
-        from coordinator.estimate import check_estimator
-        from coordinator.inputs import check_deadline
-        from coordinator.until import parse_until
-
-        array = read_vector(x, self.manifest)
-        parse_until(until)
-        check_deadline(deadline)
-        check_estimator(self.code, estimator)
-        if on not in ("local", "lambda"):
-            raise BadInput(f'on must be "local" or "lambda", got {on!r}')
-        run = run_here if on == "local" else run_deployed
-        return run(
+        request = read_request(
             self.manifest,
-            self._bucket,
-            self._settings,
-            array,
+            x,
             until=until,
             deadline=deadline,
             estimator=estimator,
-            listeners=Listeners(on_arrival, on_event),
+            metric=metric,
+            relaunch=relaunch,
+            reference=reference,
         )
+        if on not in ("local", "lambda"):
+            raise BadInput(f'on must be "local" or "lambda", got {on!r}')
+        run = run_here if on == "local" else run_deployed
+        listeners = Listeners(on_arrival, on_event)
+        result = run(self.manifest, self._bucket, self._settings, request, listeners)
+        return request.completed(result)
+
+    def session(self, mode: Literal["invoke"] = "invoke") -> Session:
+        """A series of products on this matrix: clients, limits and plans are kept between them.
+
+        mode : "invoke", one invocation per worker and product
+
+        Close it, or use it as a context manager. Raises `BadInput`, `SettingMissing`,
+        `FunctionMissing`, `InvokeDenied`.
+        """
+        from polarlambda.session import Session
+
+        if mode != "invoke":
+            raise BadInput(f'mode must be "invoke", got {mode!r}')
+        return Session(self.manifest, self._bucket, self._settings)

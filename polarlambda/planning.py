@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
@@ -11,7 +13,7 @@ from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
 if TYPE_CHECKING:
-    from coordinator.planning import EncodingPlan, RunPlan
+    from coordinator.planning import EncodingPlan, Platform, Prices, RunPlan
     from encoder import Source
     from polarcodes.delays import DelayModel
     from polarlambda.encoding import MatrixSource
@@ -36,19 +38,24 @@ def plan_matrix(
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
     on: Literal["local", "lambda"] = "local",
+    concurrency: int | None = None,
+    prices: str | os.PathLike[str] | None = None,
+    region: str | None = None,
 ) -> tuple[EncodingPlan, RunPlan]:
     """Plan the encoding of a matrix, and a product with an x of ``x_columns`` columns.
 
     The matrix is ``source`` (of which only the header is read) or its ``shape`` and ``dtype``.
-    Needs no AWS, unless ``source`` is an s3:// URL; writes and invokes nothing. Raises `BadInput`,
-    `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
+    ``concurrency`` is the account's (1,000 if not given), ``prices`` a file as in docs/cost.md and
+    ``region`` one of its regions (default us-east-1). Needs no AWS, unless ``source`` is an s3://
+    URL; writes and invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to
+    change), `CodeError`, `SourceRefused`.
     """
     from coordinator.planning import choose_subtasks, plan_encoding, plan_multiply
     from encoder import check_subtasks
 
     if subtasks != "auto":
         check_subtasks(subtasks, per_object)
-    model = delay_model(delays)
+    model, platform, table = delay_model(delays), assumed(concurrency), price_list(prices, region)
     order = "C"
     if source is not None:
         with _open(source) as opened:
@@ -70,6 +77,8 @@ def plan_matrix(
             k=x_columns,
             worker_memory_mb=memory_mb,
             delays=model,
+            platform=platform,
+            prices=table,
         )
         subtasks, workers, why = picked.subtasks, picked.code.workers, (picked.explanation,)
     encoding = plan_encoding(
@@ -86,6 +95,8 @@ def plan_matrix(
         order=order,
         worker_memory_mb=memory_mb,
         delays=model,
+        platform=platform,
+        prices=table,
     )
     run = plan_multiply(
         encoding.manifest,
@@ -95,6 +106,8 @@ def plan_matrix(
         worker_timeout=DEPLOYED.timeout,
         on=on,
         delays=model,
+        platform=platform,
+        prices=table,
     )
     choice = replace(encoding.choice, explanation=(*why, *encoding.choice.explanation))
     return replace(encoding, choice=choice), run
@@ -109,6 +122,9 @@ def plan_encoded(
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
     on: Literal["local", "lambda"] = "local",
+    concurrency: int | None = None,
+    prices: str | os.PathLike[str] | None = None,
+    region: str | None = None,
     **place: str | None,
 ) -> RunPlan:
     """Plan a product with the encoded matrix ``name``, see `CodedMatrix.plan`."""
@@ -122,7 +138,41 @@ def plan_encoded(
             delays=delays,
             worker_memory_mb=worker_memory_mb,
             on=on,
+            concurrency=concurrency,
+            prices=prices,
+            region=region,
         )
+
+
+def assumed(concurrency: int | None) -> Platform:
+    """The platform with an account's concurrency, its default if None. Raises `PlanRefused`."""
+    from coordinator.planning import PlanRefused, Platform
+
+    if concurrency is None:
+        return Platform()
+    if concurrency < 1:
+        reason = "must be the number of environments that the account may run at once"
+        raise PlanRefused("concurrency", concurrency, Platform().concurrency, reason)
+    return Platform(concurrency=concurrency)
+
+
+def price_list(
+    path: str | os.PathLike[str] | None, region: str | None, architecture: str = "x86_64"
+) -> Prices:
+    """Prices of a region from a file (`coordinator.price_table`) or the shipped table.
+
+    Without a region: the only one of the file, else us-east-1. Raises `BadInput`.
+    """
+    from coordinator.price_table import PricesError, read_table
+    from coordinator.prices import load_prices
+
+    try:
+        table = read_table(Path(path).read_bytes(), str(path)) if path is not None else None
+        if region is None and table is not None and len(table["regions"]) == 1:
+            region = next(iter(table["regions"]))
+        return load_prices(region or "us-east-1", architecture, table=table)
+    except (PricesError, OSError) as error:
+        raise BadInput(str(error)) from error
 
 
 def delay_model(name: str) -> DelayModel:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from polarlambda.connect import worker_limits
 from polarlambda.result import Arrival, Result, finite
 from polarlambda.settings import Settings
+from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
     from coordinator.events import Event
-    from coordinator.invoker import LambdaInvoker
     from coordinator.outcome import Outcome
-    from coordinator.report import Billing
-
-INVOKE_THREADS = 32
+    from polarlambda.request import Request
 
 
 @dataclass(frozen=True)
@@ -39,32 +34,22 @@ class Listeners:
 
 
 def run_here(
-    manifest: Manifest,
-    bucket: Bucket,
-    settings: Settings,
-    x: np.ndarray[Any, Any],
-    *,
-    until: str,
-    deadline: float | None,
-    estimator: str,
-    listeners: Listeners,
+    manifest: Manifest, bucket: Bucket, settings: Settings, request: Request, listeners: Listeners
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
     from coordinator.run import start_run
 
-    invoker, billing = _worker(settings, manifest, x.shape, x.dtype)
+    worker = DeployedWorker.find(settings)
     outcome = start_run(
         bucket,
         manifest,
-        x,
-        until=until,
-        deadline=deadline,
-        estimator=estimator,
-        invoker=invoker,
+        request.x,
+        invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=billing,
+        billing=worker.billing(manifest, request.x.shape, request.sent_dtype),
+        **request.options,
     )
-    return _result(outcome)
+    return to_result(outcome)
 
 
 def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
@@ -77,46 +62,19 @@ def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listene
 
     spec = RunStore(bucket, run).load_spec()
     manifest = load_manifest(bucket, spec.matrix)
-    invoker, billing = _worker(settings, manifest, spec.x_shape, np.dtype(spec.x_dtype))
-    outcome = resume_run(bucket, run, invoker=invoker, on_event=listeners.hear, billing=billing)
-    return _result(outcome)
-
-
-def _worker(
-    settings: Settings, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
-) -> tuple[LambdaInvoker, Billing]:
-    """The deployed worker, checked to be there, and a plan that says that the product fits it.
-
-    Raises `SettingMissing`, `FunctionMissing`, `InvokeDenied`, `PlanRefused`.
-    """
-    from coordinator.invoker import LambdaInvoker, lambda_client
-    from coordinator.planning import QUICK_ROUNDS, plan_multiply
-    from coordinator.report import Billing
-
-    function = settings.need("worker")
-    client = lambda_client(pool=INVOKE_THREADS)
-    invoker = LambdaInvoker(client, function, threads=INVOKE_THREADS)
-    invoker.check()
-    limits = worker_limits(client, function)
-    plan = plan_multiply(
-        manifest,
-        x_shape,
-        x_dtype,
-        worker_memory_mb=limits.memory_mb,
-        worker_timeout=limits.timeout,
-        prices=limits.prices,
-        rounds=QUICK_ROUNDS,
+    worker = DeployedWorker.find(settings)
+    outcome = resume_run(
+        bucket,
+        run,
+        invoker=worker.invoker(),
+        on_event=listeners.hear,
+        billing=worker.billing(manifest, spec.x_shape, np.dtype(spec.x_dtype)),
     )
-    billing = Billing(
-        worker_memory_mb=limits.memory_mb,
-        worker_timeout=limits.timeout,
-        prices=limits.prices,
-        planned=plan.to_json(),
-    )
-    return invoker, billing
+    return to_result(outcome)
 
 
-def _result(outcome: Outcome) -> Result:
+def to_result(outcome: Outcome) -> Result:
+    """What the caller of a product gets of a run's outcome."""
     return Result(
         run=outcome.run,
         state=outcome.state,
@@ -135,7 +93,10 @@ def _result(outcome: Outcome) -> Result:
         bill=outcome.cost,
         message=outcome.message,
         method=outcome.method,
+        metric=outcome.metric,
+        absolute=outcome.absolute,
         rounding=outcome.rounding,
+        reference=outcome.reference,
         verification=outcome.verification,
     )
 
@@ -164,6 +125,7 @@ def _arrival(event: Event) -> Arrival | None:
         workers=event.workers,
         subtasks=event.subtasks,
         error=finite(event.error),
+        metric=event.metric,
         error_upper=upper,
         state=state,
         estimate=estimate,

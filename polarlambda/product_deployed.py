@@ -18,42 +18,33 @@ from polarlambda.result import Result
 from polarlambda.settings import Settings
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
     from polarlambda.product import Listeners
+    from polarlambda.request import Request
 
 
 def run_deployed(
-    manifest: Manifest,
-    bucket: Bucket,
-    settings: Settings,
-    x: np.ndarray[Any, Any],
-    *,
-    until: str,
-    deadline: float | None,
-    estimator: str,
-    listeners: Listeners,
+    manifest: Manifest, bucket: Bucket, settings: Settings, request: Request, listeners: Listeners
 ) -> Result:
     """Upload x and have the deployed coordinator run the product; read the value by its key."""
-    from blockstore.keys import new_run_id, x_key
+    from blockstore.keys import asked_key, new_run_id, x_key
     from blockstore.runs import RunStore
+    from coordinator.reference import check_reference
 
     function = settings.need("coordinator")
     client = function_client()
     check_coordinator(client, function)
     run = new_run_id(int(time.time() * 1000), os.urandom(10))
-    RunStore(bucket, run).save_x(x)
-    event = {
-        "version": 1,
-        "matrix": manifest.name,
-        "x": x_key(run),
-        "until": until,
-        "deadline": deadline,
-        "estimator": estimator,
-        "run": run,
-    }
+    store = RunStore(bucket, run)
+    if request.reference is None:
+        key = x_key(run)
+        store.save_x(request.x)
+    else:  # x.npy will be the difference
+        key = asked_key(run)
+        check_reference(bucket, request.reference, manifest, request.x.shape)
+        store.save_asked(request.x)
+    event = {"version": 1, "matrix": manifest.name, "x": key, "run": run, **request.options}
     return _await_deployed(bucket, client, function, run, event, listeners)
 
 
@@ -112,7 +103,10 @@ def _await_deployed(
         bill=answer["cost"],
         message=answer["message"],
         method=answer["method"],
+        metric=answer["metric"],
+        absolute=answer["error_absolute"],
         rounding=answer["rounding"],
+        reference=answer["reference"],
         verification=answer["verification"],
     )
 
@@ -144,4 +138,5 @@ def _interrupted(bucket: Bucket, run: str) -> Result:
         bill=None,
         message=status.message,
         method=status.method,
+        metric=status.metric,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from coordinator.wording import describe_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,10 +17,10 @@ class Arrival:
     """How far a run is, given to ``on_arrival`` when answers have arrived or it is decoded.
 
     run : its id; seconds : since it began; arrivals : answers in, of ``workers`` times
-    ``subtasks``; error,
-    error_upper : predicted relative error of the estimate, rms and 95 %, None while there is none
-    (no answer yet, or an infinite error); state : "running", "decodable" or "exact"; estimate : of
-    A x, (n,) or (n, k), only when the coordinator has just made one (`on="local"`).
+    ``subtasks``; error, error_upper : predicted relative error of the estimate in ``metric``, rms
+    and 95 %, None while there is none (no answer yet, or an infinite error); state : "running",
+    "decodable" or "exact"; estimate : of A x, (n,) or (n, k), only when the coordinator has just
+    made one (`on="local"`).
     """
 
     run: str
@@ -29,6 +31,7 @@ class Arrival:
     error_upper: float | None = None
     state: str = "running"
     subtasks: int = 1
+    metric: str = "vector"
     estimate: np.ndarray[Any, Any] | None = field(default=None, repr=False)
 
     @property
@@ -42,8 +45,7 @@ class Arrival:
             return f"{text}, {self.state}"
         if self.error is None:
             return text
-        bar = f" (95 %: {self.error_upper:.1%})" if self.error_upper is not None else ""
-        return f"{text}, error about {self.error:.1%}{bar}"
+        return f"{text}, {describe_error(self.error, self.error_upper, self.metric)}"
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,14 @@ class Result:
 
     value : (n,) for x of shape (d,), else (n, k); None when no answer came. error, error_upper :
     predicted relative error, rms and 95 %; None when there is no estimate. exact : decoded;
+    metric : what the errors are errors of: "vector", A x relative to its norm; "inner", inner
+    products C^T A x relative to ||C|| ||A x||, which `products` has, (p, k) less the axes that C
+    and x lack, with `products_error` the predicted rms of ||products - C^T A x||; absolute : the
+    same of ||value - A x||, or of inner products with vectors of norm 1.
     verified : the left-over equations of the code agree, `verification` in words. method : the
     decoder, or the estimator; rounding : predicted relative rms error of an exact value, whose
-    ``error`` is 0. met : what was asked (``until``) is met.
+    ``error`` is 0. reference : the exact run whose product was added to that of the difference of
+    the two x, None without one. met : what was asked (``until``) is met.
     arrivals : answers in, of ``workers`` times ``subtasks``. missing_rows : (first, last) of the
     ranges of rows that a run until "tasks=X" ended without, ``last`` not included: zero in value.
     seconds : since the run began; cost : dollars in all; bill : the lines of the cost, as
@@ -76,10 +83,27 @@ class Result:
     bill: dict[str, Any] | None = field(repr=False)
     message: str
     method: str = ""
+    metric: str = "vector"
+    absolute: float | None = None
+    products: np.ndarray[Any, Any] | None = field(default=None, repr=False)
+    products_error: float | None = None
     rounding: float | None = None
+    reference: str | None = None
     verification: str = ""
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
+
+    def against(self, vectors: np.ndarray[Any, Any]) -> Result:
+        """The same with `products` = C^T value for the vectors C, (n,) or (n, p)."""
+        import numpy as np
+
+        if self.value is None:
+            return self
+        wide = vectors.astype(np.float64)
+        size = float(np.linalg.norm(wide))
+        error = 0.0 if self.exact else None if self.absolute is None else size * self.absolute
+        products = np.asarray(wide.T @ self.value.astype(np.float64))
+        return replace(self, products=products, products_error=error)
 
     def to_json(self, *, value_path: str | None) -> dict[str, Any]:
         """The fields of ``multiply --json``."""
@@ -90,7 +114,11 @@ class Result:
             "exact": self.exact,
             "verified": self.verified,
             "method": self.method,
+            "metric": self.metric,
+            "products": None if self.products is None else self.products.tolist(),
+            "products_error": self.products_error,
             "rounding": self.rounding,
+            "reference": self.reference,
             "arrivals": self.arrivals,
             "workers": self.workers,
             "subtasks": self.subtasks,
@@ -113,7 +141,7 @@ class Result:
             spans = ", ".join(f"{first}..{last - 1}" for first, last in self.missing_rows)
             text += f", without rows {spans}"
         elif self.error is not None:
-            text += f", relative error about {self.error:.1%} (95 %: {_percent(self.error_upper)})"
+            text += f", {describe_error(self.error, self.error_upper, self.metric)}"
             text += f" by {self.method}" if self.method else ""
         return f"{text}, run {self.run}"
 
@@ -121,7 +149,3 @@ class Result:
 def finite(value: float | None) -> float | None:
     """``value``, or None for an error that is infinite or not known."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _percent(value: float | None) -> str:
-    return f"{value:.1%}" if value is not None else "unknown"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from blockstore.manifest import Manifest
+    from polarlambda.result import Result
 
     Vector: TypeAlias = np.ndarray[Any, Any] | Sequence[Any] | str | os.PathLike[str]
 
@@ -27,10 +28,46 @@ def read_vector(x: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
     """
     from coordinator.inputs import check_x
 
-    return check_x(_load(x) if isinstance(x, str | os.PathLike) else _convert(x), manifest)
+    return check_x(_read("x", x), manifest)
 
 
-def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
+def read_metric(vectors: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
+    """The vectors C of inner products C^T A x, (n,) or (n, p), read and refused as x is."""
+    from coordinator.inputs import check_vectors
+
+    return check_vectors(_read("metric", vectors), manifest)
+
+
+def _read(name: str, values: Vector) -> np.ndarray[Any, Any]:
+    if isinstance(values, str | os.PathLike):
+        return _load(name, values)
+    return _convert(name, values)
+
+
+def refer_to(reference: str | Result | None) -> str | None:
+    """The run id of a product to take differences to, which must be exact.
+
+    Whether there is such a run, on the same matrix and for an x of the same shape, is asked of the
+    bucket later. Raises `BadInput`, `NameRefused`.
+    """
+    from blockstore.keys import validate_run
+    from polarlambda.result import Result
+
+    if reference is None:
+        return None
+    if isinstance(reference, Result):
+        if not reference.exact:
+            raise BadInput(
+                f"reference is the {reference.state} product of run {reference.run}, not an exact "
+                "one: errors of estimates would add up. Refer to an exact product"
+            )
+        return reference.run
+    if not isinstance(reference, str):
+        raise BadInput(f"reference must be a run id or a Result, got {type(reference).__name__}")
+    return validate_run(reference)
+
+
+def _load(name: str, path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
     from pathlib import Path
 
     from blockstore.arrays import decode_array
@@ -39,17 +76,19 @@ def _load(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
     try:
         return decode_array(Path(path).read_bytes())
     except OSError as error:
-        raise BadInput(f"x cannot be read from {os.fspath(path)}: {error.strerror}") from error
+        raise BadInput(f"{name} cannot be read from {os.fspath(path)}: {error.strerror}") from error
     except (ArrayRefused, CorruptObject) as error:
-        raise BadInput(f"x cannot be read from {os.fspath(path)}: {error}") from error
+        raise BadInput(f"{name} cannot be read from {os.fspath(path)}: {error}") from error
 
 
-def _convert(x: Any) -> np.ndarray[Any, Any]:
+def _convert(name: str, x: Any) -> np.ndarray[Any, Any]:
     import numpy as np
 
     if isinstance(x, np.ma.MaskedArray):
-        raise BadInput("x is masked, and masked entries have no value: use x.filled(value) first")
+        raise BadInput(
+            f"{name} is masked, and masked entries have no value: use {name}.filled(value) first"
+        )
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of different lengths
-        raise BadInput(f"x is not a rectangular array of numbers: {error}") from error
+        raise BadInput(f"{name} is not a rectangular array of numbers: {error}") from error

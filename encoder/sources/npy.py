@@ -113,7 +113,9 @@ class FileSource(StoredSource):
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
@@ -126,12 +128,7 @@ class ObjectSource(StoredSource):
     parallel_reads = 4
 
     def __init__(self, url: str, client: Any) -> None:
-        name, _, key = url[len(S3_SCHEME) :].partition("/")
-        if not name or not key:
-            raise SourceRefused(f"{url}: must be s3://bucket/key")
-        if client is None:
-            raise SourceRefused(f"{url}: an S3 client is needed to read it")
-        self._bucket = Bucket(client, name)
+        self._bucket, key = split_url(url, client)
         self._url, self._key = url, key
         found = self._bucket.head(key)
         if found is None:
@@ -156,3 +153,13 @@ class ObjectSource(StoredSource):
             f"{self._url}: was replaced while it was being encoded; nothing was published. "
             "Encode it again when nothing writes to it"
         )
+
+
+def split_url(url: str, client: Any) -> tuple[Bucket, str]:
+    """The bucket and the key of "s3://bucket/key"; raises `SourceRefused`."""
+    name, _, key = url[len(S3_SCHEME) :].partition("/")
+    if not name or not key:
+        raise SourceRefused(f"{url}: must be s3://bucket/key")
+    if client is None:
+        raise SourceRefused(f"{url}: an S3 client is needed to read it")
+    return Bucket(client, name), key

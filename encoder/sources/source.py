@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockstore.arrays import check_dtype
+from blockstore.derived import Derived
 from blockstore.errors import ArrayRefused
 from encoder.errors import SourceRefused
 from encoder.pieces import Piece
+from encoder.progress import Listener
 
 
 class Source(ABC):
@@ -25,6 +28,11 @@ class Source(ABC):
     order : "C" if stored row by row, "F" if column by column
     description : where it came from, for the manifest
     parallel_reads : how many reads at a time make sense
+    library_bytes : memory that reading it takes for as long as it is open, pieces not counted
+    companions : small files that belong to the rows (labels, names), stored beside the blocks
+    notes : what a person should know about it, one sentence each
+    looks : whether `look` wants to see the first pass, which is slower then
+    derived : from which matrix this one is made, after the first pass; None for one as it is given
     """
 
     shape: tuple[int, int]
@@ -32,6 +40,29 @@ class Source(ABC):
     order: str
     description: str
     parallel_reads: int = 1
+    library_bytes: int = 0
+
+    @property
+    def companions(self) -> Mapping[str, bytes]:
+        """Name -> content; part of the source's digest."""
+        return {}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Nothing to say."""
+        return ()
+
+    def prepare(  # noqa: B027 (most sources can be read as they are)
+        self, memory: int, folder: str | None, progress: Listener | None = None
+    ) -> None:
+        """Make pieces readable, and the shape final; again does nothing.
+
+        A source whose values must be decoded is decoded here, once, into a spool file in `folder`,
+        within `memory` bytes. Raises `SourceRefused`, `MemoryTooSmall`, `SpoolTooSmall`.
+        """
+
+    derived: Derived | None = None
+    looks: bool = False
 
     @abstractmethod
     def read_piece(self, piece: Piece) -> NDArray[Any]:
@@ -42,8 +73,15 @@ class Source(ABC):
     def check_unchanged(self) -> None:
         """Raise `SourceChanged` if the source is no longer what was opened."""
 
+    def look(self, piece: Piece, canonical: NDArray[Any]) -> None:  # noqa: B027
+        """If `looks`: shown every piece of the first pass, of whole lines where they fit, in order
+        (`encoder.ordered_scan`)."""
+
+    def hashed(self, leaves: Sequence[bytes]) -> None:  # noqa: B027
+        """Told the leaves of its digest (`encoder.digest`) when the first pass is over."""
+
     def close(self) -> None:  # noqa: B027 (only some sources hold something open)
-        """Release what the source holds."""
+        """Release what the source holds; again does nothing."""
 
     @property
     def lines(self) -> int:

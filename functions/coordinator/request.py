@@ -14,7 +14,18 @@ __all__ = ["Cancel", "Request", "RequestRefused", "Resume", "Start", "parse_requ
 
 VERSION = 1
 _FIELDS = {
-    "start": {"version", "matrix", "x", "until", "deadline", "run", "estimator"},
+    "start": {
+        "version",
+        "matrix",
+        "x",
+        "until",
+        "deadline",
+        "run",
+        "estimator",
+        "metric",
+        "relaunch",
+        "reference",
+    },
     "resume": {"version", "resume"},
     "cancel": {"version", "cancel"},
 }
@@ -26,7 +37,7 @@ class RequestRefused(ValueError):
 
 @dataclass(frozen=True)
 class Start:
-    """Multiply `matrix` by the array at key `x`."""
+    """Multiply `matrix` by the array at key `x`, by way of its difference to `reference`'s x."""
 
     matrix: str
     x: str
@@ -34,6 +45,9 @@ class Start:
     deadline: float | None
     run: str | None
     estimator: str = "best"
+    metric: str = "vector"
+    relaunch: str | None = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,9 +70,10 @@ Request = Start | Resume | Cancel
 def parse_request(event: Mapping[str, Any]) -> Request:
     """Read and check an event; raises `RequestRefused`.
 
-    {version: 1, matrix, x, until?, deadline?, run?, estimator?}, {version: 1, resume: run} or
-    {version: 1, cancel: run}; x is a key below inputs/, or runs/<run>/x.npy with that run. A field
-    that is not known is refused: it would be a wish that nobody reads.
+    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?},
+    {version: 1, resume: run} or {version: 1, cancel: run}; x is a key below inputs/, or with that
+    run runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the difference then). A
+    field that is not known is refused: it would be a wish that nobody reads.
     """
     fields = Fields(event, "event", RequestRefused)
     fields.version(VERSION)
@@ -73,13 +88,19 @@ def parse_request(event: Mapping[str, Any]) -> Request:
             return Resume(known_run) if kind == "resume" else Cancel(known_run)
         given = event.get("run")
         run = None if given is None else keys.validate_run(given)
+        known = event.get("reference")
+        reference = None if known is None else keys.validate_run(known)
         matrix = keys.validate_name(fields.text("matrix"))
     except NameRefused as exc:
         raise RequestRefused(f"event: {exc}") from exc
     x = fields.text("x")
-    if not (x.startswith(keys.INPUTS) or (run is not None and x == keys.x_key(run))):
-        raise fields.fail("x", f"a key below {keys.INPUTS}, or runs/<run>/x.npy of the run given")
+    name = "x.npy" if reference is None else "asked.npy"
+    own = keys.x_key if reference is None else keys.asked_key
+    if not (x.startswith(keys.INPUTS) or (run is not None and x == own(run))):
+        raise fields.fail("x", f"a key below {keys.INPUTS}, or runs/<run>/{name} of the run given")
     until = fields.text("until") if "until" in event else "exact"
     deadline = fields.number_or_none("deadline") if "deadline" in event else None
     estimator = fields.text("estimator") if "estimator" in event else "best"
-    return Start(matrix, x, until, deadline, run, estimator)
+    metric = fields.text("metric") if "metric" in event else "vector"
+    relaunch = fields.text_or_none("relaunch") if "relaunch" in event else None
+    return Start(matrix, x, until, deadline, run, estimator, metric, relaunch, reference)

@@ -18,11 +18,13 @@ from blockstore.errors import (
 )
 from blockstore.manifest import Manifest, load_manifest
 from blockstore.runs import RunStore
+from coordinator import reference
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
 from coordinator.planning import QUICK_ROUNDS, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
+from coordinator.relaunch import RelaunchRefused
 from coordinator.report import Billing
 from coordinator.run import cancel_run, resume_run, start_run
 from coordinator.until import UntilRefused
@@ -34,6 +36,7 @@ REFUSALS = (
     RequestRefused,
     InputRefused,
     UntilRefused,
+    RelaunchRefused,
     PlanRefused,
     NameRefused,
     ArrayRefused,
@@ -67,6 +70,7 @@ def serve(
         x = check_x(get_array(bucket, request.x), manifest)
     except CorruptObject as exc:
         raise InputRefused(f"x: {exc}") from exc
+    sent = x.dtype if request.reference is None else reference.DTYPE
     outcome = start_run(
         bucket,
         manifest,
@@ -75,8 +79,11 @@ def serve(
         until=request.until,
         deadline=request.deadline,
         estimator=request.estimator,
+        metric=request.metric,
+        relaunch=request.relaunch,
+        reference=request.reference,
         run=request.run,
-        billing=_plan(manifest, x.shape, x.dtype.str, billing),
+        billing=_plan(manifest, x.shape, sent.str, billing),
         time_left=time_left,
     )
     return outcome.to_json()

@@ -29,6 +29,7 @@ def metadata(task: WorkerTask, product: Product, cold: bool, seconds: float) -> 
         seconds_total=seconds,
         peak_memory=peak_memory(),
         scale=product.scale,
+        finite=True,  # or `multiply` would have raised
     )
 
 

@@ -9,6 +9,7 @@ import click
 from polarlambda.cli.options import (
     code_option,
     code_options_option,
+    images_options,
     json_option,
     per_object_option,
     stack_option,
@@ -42,6 +43,21 @@ if TYPE_CHECKING:
 @click.option(
     "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to use."
 )
+@images_options
+@click.option(
+    "--columns",
+    metavar="A,B,...",
+    help="Columns of Parquet files, in this order; all without.",
+)
+@click.option(
+    "--fill-missing",
+    is_flag=True,
+    help="Chunks that a Zarr array does not store have its fill value.",
+)
+@click.option(
+    "--transpose", "derive", flag_value="transpose", help="Encode MATRIX's transpose, for training."
+)
+@click.option("--gram", "derive", flag_value="gram", help="Encode MATRIX^T MATRIX, for training.")
 @click.option("--replace", is_flag=True, help="Overwrite a matrix of that name.")
 @json_option
 @stack_option
@@ -58,11 +74,20 @@ def encode(
     schedule: str | None,
     seed: int,
     memory: str,
+    images: bool,
+    size: int | None,
+    skip_broken: bool,
+    columns: str | None,
+    fill_missing: bool,
+    derive: Literal["transpose", "gram"] | None,
     replace: bool,
     as_json: bool,
     stack: str | None,
 ) -> None:
-    """Encode MATRIX (an .npy file, or s3:// URL of one) under NAME.
+    """Encode MATRIX under NAME.
+
+    MATRIX is an .npy file, a Zarr array or Parquet files, by path or s3:// URL, or with --images a
+    folder or WebDataset shards of JPEG and PNG images (docs/sources.md).
 
     Workers and redundancy that are not given are chosen by the expected time of a product, the
     code by what was measured (docs/codes.md).
@@ -98,7 +123,14 @@ def encode(
             seed=seed,
             memory=memory,
             replace=replace,
+            images=images,
+            size=size,
+            skip_broken=skip_broken,
+            columns=columns.split(",") if columns else (),
+            fill_missing=fill_missing,
+            derive=derive,
             on_choice=explain,
+            on_note=progress.note,
             on_progress=show,
             stack=stack,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -14,8 +14,12 @@ from polarlambda.cli.output import check_output, to_json, write_array
 from polarlambda.cli.progress import Progress, make_progress
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from coordinator.events import Event
     from polarlambda.result import Arrival, Result
+
+SHOWN = 8  # inner products in a line
 
 
 @click.command()
@@ -35,7 +39,24 @@ if TYPE_CHECKING:
     default="best",
     show_default=True,
     metavar="NAME",
-    help="best, paper (unbiased), shrinkage or least-squares.",
+    help="best, paper (unbiased), shrinkage, least-squares or hybrid.",
+)
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="C.npy",
+    help="Vectors c, (n,) or (n, p): choose the estimate for, and print, inner products c^T A x.",
+)
+@click.option(
+    "--relaunch",
+    metavar="POLICY",
+    help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
+    "answer time), or both with a comma.",
+)
+@click.option(
+    "--reference",
+    metavar="RUN",
+    help="An exact run on NAME: multiply by the difference to its x, and add its product.",
 )
 @on_option
 @json_option
@@ -47,6 +68,9 @@ def multiply(
     until: str,
     deadline: float | None,
     estimator: str,
+    against: Path | None,
+    relaunch: str | None,
+    reference: str | None,
     on: Literal["local", "lambda"],
     as_json: bool,
     stack: str | None,
@@ -65,6 +89,9 @@ def multiply(
             until=until,
             deadline=deadline,
             estimator=estimator,
+            metric="vector" if against is None else against,
+            relaunch=relaunch,
+            reference=reference,
             on=on,
             on_arrival=show.arrival,
             on_event=show.event,
@@ -93,8 +120,9 @@ class Show:
         match event:
             case events.Failed(worker=worker, kind=kind, message=message):
                 self._progress.note(f"worker {worker} failed: {kind}: {message}")
-            case events.Reinvoked(missing=missing):
-                self._progress.note(f"{len(missing)} lost blocks are invoked once more")
+            case events.Reinvoked(missing=missing, slow=slow):
+                which = "slow workers" if slow else "lost blocks"
+                self._progress.note(f"{len(missing)} {which} are invoked once more")
 
     def _name(self, run: str) -> None:
         if run != self._run:
@@ -111,6 +139,8 @@ def finish(result: Result, output: Path | None, as_json: bool) -> None:
         click.echo(to_json(result.to_json(value_path=str(written) if written else None)))
     else:
         click.echo(str(result))
+        if result.products is not None:
+            click.echo(products_text(result.products, result.products_error))
         if written is not None:
             click.echo(f"{'product' if result.exact else 'best estimate'} in {written}")
     if result.met:
@@ -119,3 +149,12 @@ def finish(result: Result, output: Path | None, as_json: bool) -> None:
     if result.state in ("stopped", "cancelled"):
         click.echo(f"go on with: polarlambda runs resume {result.run}", err=True)
     sys.exit(EXIT_NOT_REACHED)
+
+
+def products_text(products: np.ndarray[Any, Any], error: float | None) -> str:
+    """Inner products in one line, the first few of many."""
+    flat = products.ravel()
+    shown = ", ".join(f"{value:.6g}" for value in flat[:SHOWN].tolist())
+    more = f", ... ({flat.size} in all: --json has them)" if flat.size > SHOWN else ""
+    scatter = f", rms error of all together {error:.3g}" if error else ""
+    return f"inner products {shown}{more}{scatter}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class SubtasksType(click.ParamType):
@@ -73,3 +76,24 @@ per_object_option = click.option(
     metavar="G",
     help="Answers of a worker that share an object, a divisor of R.",
 )
+
+
+def images_options(command: _F) -> _F:
+    """--images, --size and --skip-broken."""
+    options = (
+        click.option(
+            "--images", is_flag=True, help="MATRIX is a folder or shards of JPEG and PNG images."
+        ),
+        click.option(
+            "--size",
+            type=int,
+            metavar="P",
+            help="Resize the images' shorter side to P pixels and cut out the centre.",
+        ),
+        click.option(
+            "--skip-broken", is_flag=True, help="Leave out images that are broken, and list them."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

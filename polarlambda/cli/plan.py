@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 @click.option("--delays", default="lambda-rare-tail", show_default=True, help="Delay model.")
 @click.option("--worker-memory", type=int, metavar="MB", help="Default: what is deployed.")
 @click.option("--on", type=click.Choice(["local", "lambda"]), default="local", show_default=True)
+@click.option("--concurrency", type=int, metavar="C", help="Of the account; default: 1,000.")
+@click.option(
+    "--prices", type=click.Path(path_type=Path), metavar="FILE.json", help="Instead of the shipped."
+)
+@click.option("--region", metavar="NAME", help="Whose prices to take; default: us-east-1.")
 @json_option
 @stack_option
 def plan(
@@ -54,6 +59,9 @@ def plan(
     delays: str,
     worker_memory: int | None,
     on: str,
+    concurrency: int | None,
+    prices: Path | None,
+    region: str | None,
     as_json: bool,
     stack: str | None,
     code_options: tuple[str, ...],
@@ -68,6 +76,7 @@ def plan(
     from polarlambda.planning import plan_encoded, plan_matrix
 
     both: dict[str, Any] = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
+    both |= {"concurrency": concurrency, "prices": prices, "region": region}
     if target is not None and (shape or dtype):
         raise BadInput(f"give either {target} or --shape and --dtype, not both")
     if target is None and not (shape and dtype):
@@ -140,22 +149,39 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     )
     if encoding:
         spool = f" and {size(encoding.spool_bytes)} of disk" if encoding.spool_bytes else ""
-        line("encoder", f"{size(encoding.memory)} of memory{spool}, about "
-             f"{encoding.upload_seconds:.0f} s of uploading")  # fmt: skip
+        line("encode here", f"{size(encoding.memory)} of memory{spool}, about "
+             f"{encoding.encode_seconds:.0f} s, of which {encoding.upload_seconds:.0f} s for the "
+             f"upload, ${encoding.encode_cost.total:.5f}")  # fmt: skip
+        line("encode on Lambda", _encode_on_lambda(encoding))
     line("worker memory", f"{size(run.worker_memory)} of {run.worker_memory_mb} MB")
     line(
         "requests",
         f"{usage.invokes} invocations, S3: {usage.puts} PUT, {usage.gets} GET, {usage.lists} LIST",
     )
     seconds = usage.worker_gb_seconds + usage.coordinator_gb_seconds
-    date = run.run_cost.prices.date
-    line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s (prices of {date})")
+    of = f"prices of {run.run_cost.prices.region}, {run.run_cost.prices.date}"
+    line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s ({of})")
+    if usage.transfer_out_gb:
+        line("", f"of that ${usage.transfer_out_gb * run.run_cost.prices.transfer_out_gb:.5f} for "
+             f"{size(int(usage.transfer_out_gb * 2**30))} out of AWS; none in the region or with "
+             "--on lambda")  # fmt: skip
     line(
         "arrivals needed",
         f"{run.arrivals_mean:.1f} of {run.workers * r} on average, {run.arrivals_p99} at the 99th "
         "percentile",
     )
-    line("expected time", f"{time.coded:.2f} s with coding (95 %: {time.coded_p95:.2f} s)")
-    line("", f"{time.uncoded:.2f} s without (95 %: {time.uncoded_p95:.2f} s), under {time.delays}")
+    line("expected time", f"{time.coded:.2f} s with coding (99 %: {time.coded_p99:.2f} s)")
+    line("", f"{time.uncoded:.2f} s without (99 %: {time.uncoded_p99:.2f} s), under {time.delays}")
     for note in run.notes:
         line("note", note)
+
+
+def _encode_on_lambda(encoding: EncodingPlan) -> str:
+    """The line about encode functions."""
+    there = encoding.on_lambda
+    if there is None:
+        return "no function has room or time for a tile of every block: smaller tiles (--memory)"
+    return (
+        f"{there.functions} functions of {there.memory_mb} MB, about {there.seconds:.0f} s, "
+        f"${there.cost.total:.5f}"
+    )

@@ -138,7 +138,9 @@ def delete(run: str, stack: str | None) -> None:
 
 def describe(status: RunStatus) -> str:
     """A status in one line."""
-    error = f", error {status.error:.1%}" if status.error is not None else ""
-    bar = f" (95 %: {status.error_upper:.1%})" if status.error_upper is not None else ""
-    arrivals = f"{status.arrivals} of {status.answers} answers"
-    return f"{status.seconds:6.1f} s  {status.state}  {arrivals}{error}{bar}"
+    from coordinator.wording import describe_error
+
+    text = f"{status.seconds:6.1f} s  {status.state}  {status.arrivals} of {status.answers} answers"
+    if status.error is None or status.exact:
+        return text
+    return f"{text}, {describe_error(status.error, status.error_upper, status.metric)}"

@@ -3,8 +3,9 @@ product's.
 
 Only events that name a ``run`` and a ``worker`` are touched, so coordinators are never delayed
 or failed. The run's number is the order in which runs are first seen, from 0. Everything is a
-function of (seed, run's number, worker): the order in which concurrent requests come in changes
-nothing.
+function of (seed, run's number, worker, attempt): the order in which concurrent requests come in
+changes nothing. A worker that is invoked again meets another delay of the same run, as on Lambda,
+where slowness hardly persists; one that dies does so at every attempt.
 """
 
 from __future__ import annotations
@@ -80,12 +81,13 @@ class Chaos:
         self._model = None if model is None else _make_model(model)
 
     def fate(self, event: Any) -> Fate:
-        """What happens to the invocation with this event, at every attempt alike."""
+        """What happens to the invocation with this event."""
         key = _worker_of(event)
         if key is None:
             return Fate()
         run, worker, workers = key
-        delay = self._delay(run, worker, workers) * self.settings.scale
+        column = self._column(run, worker, workers, event.get("attempt"))
+        delay = self._delay(run, column, workers) * self.settings.scale
         return Fate(delay, worker in self._doomed_workers(run, workers))
 
     def throttled(self, event: Any) -> bool:
@@ -101,6 +103,13 @@ class Chaos:
 
     def _order(self, run: str) -> int:
         return self._runs.setdefault(run, len(self._runs))
+
+    def _column(self, run: str, worker: int, workers: int, attempt: Any) -> int:
+        """Whose delay an attempt meets: the worker's own, later ones that of anybody."""
+        if not isinstance(attempt, int) or attempt < 2:
+            return worker
+        draw = f"{self.settings.seed}/attempt/{self._order(run)}/{worker}/{attempt}"
+        return random.Random(draw).randrange(workers)
 
     def _delay(self, run: str, worker: int, workers: int) -> float:
         order = self._order(run)

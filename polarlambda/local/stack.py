@@ -20,10 +20,11 @@ from typing import Any
 from polarlambda.local.artifact import Artifact, Build, link_runtime, provide, stale_files
 from polarlambda.local.chaos import Chaos, ChaosSettings
 from polarlambda.local.errors import LocalStackError, OptionRefused
+from polarlambda.local.gather import gather
 from polarlambda.local.journal import Invocation, read_journal
 from polarlambda.local.server import ServerProcess
 from polarlambda.local.service import ADMIN, ServiceSettings
-from polarlambda.local.template import REGION, FunctionConfig, load_template
+from polarlambda.local.template import REGION, FunctionConfig
 
 _LOG = logging.getLogger("polarlambda.local")
 _VARIABLES = {
@@ -73,14 +74,7 @@ class LocalStack:
     ) -> None:
         if account_concurrency < 1:
             raise OptionRefused(f"account_concurrency must be >= 1, not {account_concurrency}")
-        self._template_path = Path(template) if template is not None else _find_template()
-        given = dict(parameters or {})
-        of_objective = {k: v for k, v in given.items() if k.startswith("Objective")}
-        own = given if objective is None else {k: given[k] for k in given.keys() - of_objective}
-        self._template = load_template(self._template_path, own)
-        self._roots = dict.fromkeys(self._template.functions, self._template_path.resolve().parent)
-        if objective is not None:
-            self._add_objective(Path(objective).resolve(), of_objective)
+        self._template, self._roots = gather(template, parameters or {}, objective)
         self._chaos = _chaos(
             delays=delays, model=model, scale=scale, fail=fail, throttle=throttle, seed=seed
         )
@@ -210,11 +204,6 @@ class LocalStack:
         )
         self._admin("chaos", settings.to_json())
 
-    def _add_objective(self, folder: Path, parameters: dict[str, str]) -> None:
-        found = load_template(folder / "template.yaml", {"BlocksBucket": self.bucket, **parameters})
-        self._template.functions.update(found.functions)
-        self._roots.update(dict.fromkeys(found.functions, folder))
-
     def _start(self) -> None:
         for key, function in self.functions.items():
             root = self._roots[key]
@@ -274,14 +263,6 @@ def _stale(roots: Mapping[str, Path], artifacts: dict[str, Artifact]) -> list[st
                 "the old code runs until you build again (--build)"
             )
     return warnings
-
-
-def _find_template() -> Path:
-    checkout = Path(__file__).resolve().parents[2]
-    for folder in (checkout, Path.cwd()):
-        if (folder / "template.yaml").is_file():
-            return folder / "template.yaml"
-    return checkout / "template.yaml"
 
 
 def _request(endpoint: str, method: str, path: str, options: Any = None) -> dict[str, Any]:

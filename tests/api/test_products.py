@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,24 @@ def test_the_deployed_coordinator_gives_the_same_product():
     assert there.run != here.run
     assert there.cost > 0
     assert_product(there.value, A, x)
+
+
+@pytest.mark.parametrize("on", ["local", "lambda"])
+def test_a_product_by_its_difference_to_an_exact_one(on):
+    A = make("u1", (50, 7))
+    x = np.arange(14.0).reshape(7, 2)
+    with encoded(A) as matrix:
+        first = matrix.multiply(x, on=on)
+        second = matrix.multiply(x + 0.25, on=on, reference=first)
+        third = matrix.multiply(x - 0.25, on=on, reference=second.run)
+        assert second.reference == first.run and third.reference == second.run
+        assert second.exact and third.exact
+        assert_product(second.value, A, x + 0.25)
+        assert_product(third.value, A, x - 0.25)
+        with pytest.raises(BadInput, match="must be a run id or a Result, got int"):
+            matrix.multiply(x, reference=7)
+        with pytest.raises(BadInput, match="not an exact one"):
+            matrix.multiply(x, reference=replace(first, exact=False, state="estimated"))
 
 
 def test_arrivals_are_told_in_order_with_the_estimate_and_the_moment_of_decoding(local_stack):

@@ -136,3 +136,15 @@ def test_bytes_are_read_into_memory_of_the_caller(bucket: Bucket) -> None:
         bucket.read_into(memoryview(room), "none", 0)
     with pytest.raises(ObjectChanged):
         bucket.read_into(memoryview(room), "k", 0, if_match='"other"')
+
+
+def test_an_object_that_has_not_changed_is_not_sent_again(bucket):
+    bucket.put("latest", b"one")
+    body, etag = bucket.get_changed("latest", None)
+    assert body == b"one"
+    assert bucket.get_changed("latest", etag) is None
+    bucket.put("latest", b"two")
+    again = bucket.get_changed("latest", etag)
+    assert again is not None and again[0] == b"two" and again[1] != etag
+    with pytest.raises(ObjectMissing):
+        bucket.get_changed("nothing", etag)

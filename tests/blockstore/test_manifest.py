@@ -51,8 +51,11 @@ def test_the_digest_covers_every_field() -> None:
     assert m.digest != manifest(created="2025-01-02T00:00:00+00:00").digest
 
 
+OPTIONAL = ("subtasks", "derived", "companions")
+
+
 @pytest.mark.parametrize(
-    "field", [f.name for f in dataclasses.fields(Manifest) if f.name != "subtasks"]
+    "field", [f.name for f in dataclasses.fields(Manifest) if f.name not in OPTIONAL]
 )
 def test_a_missing_field_is_named(field: str) -> None:
     document = json.loads(manifest().to_json())
@@ -71,6 +74,8 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("rows", 13, "rows a block"),
         ("block_rows", 5, "rows a block"),
         ("columns", 5, "tiling covers"),
+        ("companions", "labels.npy", "companions"),
+        ("companions", [1], "companions"),
         ("dtype", "O", "dtype"),
         ("dtype", "complex64", "dtype"),
         ("dtype", "nonsense", "dtype"),

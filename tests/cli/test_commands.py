@@ -72,6 +72,17 @@ def test_a_product_is_told_in_words(cli, encoded):
     assert "answers" in done.stderr
 
 
+def test_a_product_by_its_difference_to_an_earlier_run(cli, encoded):
+    first = parsed(cli("multiply", "a", encoded / "x.npy", "--json"))
+    np.save(encoded / "x.npy", np.load(encoded / "x.npy") + 0.5)
+    output = encoded / "y.npy"
+    told = parsed(
+        cli("multiply", "a", encoded / "x.npy", "--reference", first["run"], "-o", output, "--json")
+    )
+    assert told["exact"] and told["reference"] == first["run"]
+    np.testing.assert_allclose(np.load(output), product(encoded), rtol=1e-6)
+
+
 def test_nothing_is_written_without_an_output(cli, encoded):
     before = sorted(encoded.iterdir())
     assert cli("multiply", "a", encoded / "x.npy").exit_code == 0

@@ -176,6 +176,14 @@ def test_a_matrix_or_a_run_that_does_not_exist(cli, bucket, files):
     assert list(bucket.list("")) == []
 
 
+@pytest.mark.parametrize("on", ["local", "lambda"])
+def test_a_reference_that_is_none(cli, encoded, bucket, on):
+    x = encoded / "x.npy"
+    refused(cli("multiply", "a", x, "--reference", "0" * 26, "--on", on), "reference", "no run")
+    refused(cli("multiply", "a", x, "--reference", "last", "--on", on), "run id 'last'")
+    assert list(bucket.list("runs/")) == []
+
+
 def test_a_bucket_that_does_not_exist(cli, files, local_environment, monkeypatch):
     monkeypatch.setenv("POLARLAMBDA_BUCKET", "not-there")
     for line in (["encode", files / "A.npy", "a"], ["multiply", "a", files / "x.npy"]):

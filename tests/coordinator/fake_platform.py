@@ -10,7 +10,7 @@ import numpy as np
 
 from blockstore import keys
 from blockstore.answers import AnswerMetadata
-from blockstore.arrays import encode_array
+from blockstore.arrays import decode_array, encode_array
 from blockstore.manifest import Manifest
 from blockstore.records import ErrorRecord
 from blockstore.tasks import WorkerTask, compute_dtype
@@ -240,10 +240,11 @@ class Platform:
         since: float,
         parts: Sequence[int] = (0,),
     ) -> Stored:
-        dtype = compute_dtype(self.coded.dtype, self.x.dtype)
+        x = decode_array(self.bucket.objects[keys.x_key(task.run)].body)
+        dtype = compute_dtype(self.coded.dtype, x.dtype)
         places = [self.manifest.shares.places_of(task.worker)[part] for part in parts]
         blocks = np.concatenate([self.coded[place] for place in places])
-        value = (blocks.astype("f8") @ self.x.astype("f8")).astype(dtype)
+        value = (blocks.astype("f8") @ x.astype("f8")).astype(dtype)
         digest = task.x_digest
         how = outcome.how if isinstance(outcome, Damaged) else ""
         if how == "shape":

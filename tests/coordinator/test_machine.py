@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -233,6 +235,10 @@ def test_the_pause_is_short_near_the_decisive_answer_and_never_passes_a_deadline
     assert pause(far, TIMEOUT - 0.5) == pytest.approx(0.5)
     patient = initial_state(AnySOfN(N, S), Rules(parse_until("exact"), 900.0), opened=0.0)
     assert pause(patient, 500.0) == SLOWEST
+    young = replace(far, opened=9.9, last_news=9.9)
+    assert pause(young, 10.3) == pytest.approx(0.1)
+    assert pause(young, 11.0) == pytest.approx(0.2)
+    assert pause(young, 9.9, fastest=0.02) == 0.02 < pause(young, 9.9) == FASTEST
     assert pause(near, 10.1, listing_seconds=0.8) == pytest.approx(0.8)
 
 

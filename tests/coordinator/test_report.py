@@ -42,7 +42,7 @@ def test_the_page_of_a_run_without_the_exact_product_says_what_is_known_and_esca
     platform = Platform(table=silent(8) | {15: [Fail("<b>Odd</b>")]})
     outcome = start(platform, deadline=10.0)
     page = platform.bucket.objects[keys.report_key(RUN, "html")].body.decode()
-    assert f"{outcome.error:.1%} (95 %: below {outcome.error_upper:.1%})" in page
+    assert f"{outcome.error:.1%} (95 %: {outcome.error_upper:.1%})" in page
     assert "decoded: exact" not in page and "upper bound" in page
     assert "&lt;b&gt;Odd" in page and "<b>" not in page
     platform = Platform(table=silent(16))

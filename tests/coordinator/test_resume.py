@@ -157,7 +157,7 @@ def test_of_two_coordinators_the_first_decides_and_both_write_the_same_bytes():
     second: list[Outcome] = []
 
     def resume_elsewhere(kind, key):
-        deciding = kind == "head" and key == keys.run_key(RUN) and platform.clock.now() - began > 5
+        deciding = kind == "get" and key == keys.run_key(RUN) and platform.clock.now() - began > 5
         if deciding and not second:
             second.append(None)  # the first one has seen its set and is about to store it
             platform.clock.time += 1.0  # more answers come in between

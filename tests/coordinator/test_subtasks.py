@@ -13,7 +13,7 @@ from blockstore import keys
 from coordinator import events
 from coordinator.inputs import InputRefused
 from coordinator.run import cancel_run
-from tests.coordinator.fake_platform import Answer, Damaged, Fail, Parts, Platform, Silent
+from tests.coordinator.fake_platform import Answer, Fail, Parts, Platform, Silent
 from tests.coordinator.one_run import RUN, close, resume, start, store
 
 CODES = ("hadamard", "polar", "mds", "lt", "replication", "uncoded", "product", "berrut")
@@ -119,7 +119,7 @@ def test_a_damaged_part_is_deleted_alone_and_asked_for_again():
 
 
 def test_a_part_of_the_wrong_shape_is_shown():
-    outcome = start(several(table={0: [Damaged("shape")]}))
+    outcome = start(several(table={0: [Parts(done=4, after=0.01, each=0.01, damaged="shape")]}))
     assert outcome.exact and [e.type for e in outcome.worker_errors] == ["WrongShape"]
 
 

@@ -107,13 +107,13 @@ def test_large_tiles_of_many_workers_go_through_disk_or_become_smaller(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spool: Any
 ) -> None:
     layouts: list[Layout] = []
-    import encoder.pipeline as pipeline
+    import encoder.engine as engine
 
     def recording(*arguments: Any, **options: Any) -> Layout:
         layouts.append(plan_layout(*arguments, **options))
         return layouts[-1]
 
-    monkeypatch.setattr(pipeline, "plan_layout", recording)
+    monkeypatch.setattr(engine, "plan_layout", recording)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     manifest = encode(MATRIX, bucket, "m", WIDE, memory=140 * MB, spool=spool)
     assert layouts[0].spooled is (spool is None)

@@ -151,7 +151,7 @@ def test_sources_that_cannot_be_read_twice_or_at_all(bucket: Bucket, tmp_path: P
     os.close(os.open(tmp_path / "pipe", os.O_RDWR))
     for source, rule in (
         (tmp_path / "none.npy", "No such file"),
-        (tmp_path, "regular file"),
+        (tmp_path, "folder.*--images"),
         ("/dev/null", "regular file"),
         ("s3://blocks", "s3://bucket/key"),
         ("s3:///key", "s3://bucket/key"),

@@ -52,6 +52,20 @@ def test_x_may_lie_in_the_run_that_is_named(platform):
     assert answer["run"] == RUN and answer["exact"]
 
 
+def test_a_difference_to_an_exact_run_has_its_own_x(platform):
+    first = app.handler({**START, "run": RUN}, Context())
+    assert first["exact"] and first["reference"] is None
+    x, second = platform.x + 1, keys.new_run_id(1_700_000_009_000, bytes(10))
+    platform.bucket.put(keys.asked_key(second), encode_array(x))
+    event = {**START, "reference": RUN, "run": second}
+    assert "asked.npy" in app.handler({**event, "x": keys.x_key(second)}, Context())["message"]
+    answer = app.handler({**event, "x": keys.asked_key(second)}, Context())
+    assert answer["exact"] and answer["reference"] == RUN
+    platform.x = x
+    value = decode_array(platform.bucket.objects[answer["result"]].body)
+    np.testing.assert_allclose(value, platform.product, rtol=1e-4)
+
+
 def test_what_was_planned_stands_beside_what_was_used(platform):
     run = app.handler(START, Context())["run"]
     report = json.loads(platform.bucket.objects[keys.report_key(run, "json")].body)
@@ -120,6 +134,8 @@ def test_cancel_ends_a_run_that_was_handed_over(platform):
         ({**START, "deadline": -1}, "deadline"),
         ({**START, "deadline": "1"}, "deadline"),
         ({**START, "run": "latest"}, "run id"),
+        ({**START, "reference": "latest"}, "run id"),
+        ({**START, "reference": RUN}, "reference: there is no run"),
         ({**START, "dead_line": 3}, "dead_line"),
         ({**START, "matrix": "unknown"}, "no matrix"),
         ({**START, "x": "inputs/missing.npy"}, "does not exist"),

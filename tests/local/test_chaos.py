@@ -44,11 +44,18 @@ def test_a_row_a_run_a_column_a_worker_above_the_minimum_of_the_row(table: str) 
     assert [chaos.fate(event("c", worker)).delay for worker in range(3)] == [0.5, 0, 1.25]
 
 
-def test_an_attempt_more_changes_nothing(table: str) -> None:
-    chaos = Chaos(ChaosSettings(delays=table, fail=3, seed=1))
+def test_an_attempt_more_meets_another_delay_of_the_run_and_the_same_death(table: str) -> None:
+    settings = ChaosSettings(delays=table, fail=3, seed=1)
+    chaos, other = Chaos(settings), Chaos(settings)
+    delays = [chaos.fate(event("a", worker)).delay for worker in range(8)]
+    moved = 0
     for worker in range(8):
         again = event("a", worker) | {"attempt": 2}
-        assert chaos.fate(event("a", worker)) == chaos.fate(again)
+        first, second = chaos.fate(event("a", worker)), chaos.fate(again)
+        assert second.dies == first.dies and second.delay in delays
+        assert second == chaos.fate(again) == other.fate(event("a", worker) | {"attempt": 2})
+        moved += second.delay != first.delay
+    assert moved > 2
 
 
 @pytest.mark.parametrize("model", ["exponential", "lambda-rare-tail"])

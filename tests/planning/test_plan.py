@@ -253,7 +253,7 @@ def test_more_workers_than_an_account_may_run_is_noted() -> None:
 
 def test_a_plan_for_thousands_of_workers_stays_small() -> None:
     plan = encoding(rows=10**6, workers=1 << 14, data_blocks=15_000)
-    run = plan_multiply(plan.manifest, (512,))
+    run = plan_multiply(plan.manifest, (512,), platform=Platform(concurrency=1 << 14))
     assert run.time.rounds == 128
     assert 15_000 <= run.arrivals_mean <= run.arrivals_p99 <= 1 << 14
 

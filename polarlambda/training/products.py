@@ -1,0 +1,76 @@
+"""A coded matrix as a function: x -> the rows of A x that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polarlambda.training.gradients import NOTHING, ProductFailed, Spent
+from polarlambda.training.models import Array
+
+if TYPE_CHECKING:
+    from coordinator.events import Event
+    from polarlambda.result import Result
+
+
+class Multiplier(Protocol):
+    """What products are computed with: a `CodedMatrix`, a session, or something of your own."""
+
+    def multiply(self, x: Any, *, until: str = "exact", deadline: float | None = None) -> Result:
+        """See `CodedMatrix.multiply`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A x (n, k) float64, zero where it is not known; `known` (n,) says where, None: everywhere."""
+
+    value: Array = field(repr=False)
+    known: NDArray[np.bool_] | None = field(default=None, repr=False)
+    spent: Spent = NOTHING
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are known."""
+        return 1.0 if self.known is None else float(self.known.mean())
+
+
+class Product:
+    """Products with one coded matrix.
+
+    deadline : seconds for each, see `CodedMatrix.multiply`; on_event : told of everything that
+    happens in a product.
+    """
+
+    def __init__(
+        self,
+        matrix: Multiplier,
+        *,
+        deadline: float | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._matrix = matrix
+        self._options: dict[str, Any] = {"deadline": deadline}
+        if on_event is not None:
+            self._options["on_event"] = on_event
+
+    def __call__(self, x: Array, tolerance: float = 0.0) -> Rows:
+        """A x for x (d, k): all of it, or all but the share `tolerance` of its rows.
+
+        The rows that are there are exact. Raises `ProductFailed` when a run ends without that.
+        """
+        until = "exact" if tolerance <= 0 else f"tasks={1 - tolerance:.9g}"
+        result = self._matrix.multiply(x, until=until, **self._options)
+        if not result.met or result.value is None:
+            raise ProductFailed(f"run {result.run}: {result.message}", result.state)
+        known = None
+        if result.missing_rows:
+            known = np.ones(len(result.value), bool)
+            for first, last in result.missing_rows:
+                known[first:last] = False
+        spent = Spent(result.seconds, result.cost or 0.0, (result.run,))
+        return Rows(np.asarray(result.value, np.float64), known, spent)

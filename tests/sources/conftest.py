@@ -1,0 +1,7 @@
+"""Sources are encoded into a bucket on moto."""
+
+from __future__ import annotations
+
+from tests.moto_bucket import bucket, moto_client
+
+__all__ = ["bucket", "moto_client"]
