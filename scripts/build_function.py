@@ -171,8 +171,8 @@ def dependencies(python: str, architecture: str, code: Path | None = None) -> Pa
     """Folder with the pruned third-party packages, installed once per set of versions."""
     parts = [REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), python.encode()]
     parts.append(architecture.encode())
-    wanted = None if code is None else code / "requirements.txt"
-    if wanted is not None and wanted.is_file():
+    wanted = None if code is None else requirements_of(code)
+    if wanted is not None:
         parts.append(wanted.read_bytes())
     folder = DEPENDENCIES / hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     if folder.exists():
@@ -188,6 +188,13 @@ def dependencies(python: str, architecture: str, code: Path | None = None) -> Pa
             if not folder.exists():  # else another build was first with the same content
                 raise
     return folder
+
+
+def requirements_of(code: Path) -> Path | None:
+    """An objective's requirements.txt; None if there is none, or nothing in it."""
+    path = code / "requirements.txt"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return path if any(line.strip() and not line.startswith("#") for line in lines) else None
 
 
 def install(target: Path, python: str, architecture: str, wanted: Path | None = None) -> None:
