@@ -101,6 +101,7 @@ def start_run(
     vector = check_x(x, manifest)
     clock = clock or SystemClock()
     now = clock.now()
+    drawn = run is None
     run = keys.validate_run(run) if run else keys.new_run_id(int(now * 1000), os.urandom(10))
     policy = parse_relaunch(relaunch)
     check_estimator(code_from_manifest(manifest.code), estimator, metric)  # the code can be made
@@ -132,7 +133,7 @@ def start_run(
     check_decoding(AnswerForm.of(manifest, sent.shape, sent.dtype.str), spec, options)
     store = RunStore(metered, run)
     taken = f"run {run} has begun already: resume it, or leave the id out to start another one"
-    if metered.head(keys.run_key(run)) is not None:
+    if not drawn and metered.head(keys.run_key(run)) is not None:
         raise InputRefused(taken)
     if known is not None:
         store.save_asked(vector)
