@@ -136,6 +136,7 @@ def test_runs_expire_and_matrices_do_not() -> None:
         "runs/": {"Ref": "RunRetentionDays"},
         "sessions/": {"Ref": "RunRetentionDays"},
         "inputs/": {"Ref": "RunRetentionDays"},
+        "optimizations/": {"Ref": "RunRetentionDays"},
     }
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
 
