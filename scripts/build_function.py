@@ -38,6 +38,7 @@ RECORD = "build.json"
 FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
+    "DispatchFunction": "dispatch",
     "ObjectiveFunction": "objective",
 }
 OF_AN_OBJECTIVE = ("__pycache__", ".*", "test_*.py", "Makefile", "template.yaml", "samconfig.toml")
