@@ -64,10 +64,11 @@ def run_cost(
         puts=used.puts + answered // shares.per_object + len(context.errors),
         gets=used.gets + answered * tiles + len(heard),
         lists=used.lists + looks,
-        invokes=used.invokes + len(invoked),
+        invokes=used.invokes + len(invoked) + context.decode_invoked,
         worker_gb_seconds=(said + bound) * gigabytes,
         coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
         transfer_out_gb=used.received / GB,
+        decode_gb_seconds=context.decode_gb_seconds,
     )
     return usage, cost(usage, billing.prices), bound * gigabytes
 

@@ -91,7 +91,7 @@ class Session:
             **request.options,
         )
         self._count(outcome, shape, sent)
-        return request.completed(to_result(outcome))
+        return request.completed(to_result(outcome, self._bucket))
 
     @property
     def usage(self) -> SessionUsage:

@@ -17,16 +17,19 @@ _SOURCES = {
     "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+    "decode": ("POLARLAMBDA_DECODE", "DecodeName", "the decode function"),
 }
+_OPTIONAL = {"decode"}  # of a stack: what works without it goes on working
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Names of the bucket and of the two functions; one that nobody named is empty."""
+    """Names of the bucket and of the functions; one that nobody named is empty."""
 
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
+    decode: str = ""
 
     def need(self, field: str) -> str:
         """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""
@@ -58,12 +61,14 @@ def load_settings(
     given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
-        if stack and not given[field] and output not in outputs:
+        needed = field not in _OPTIONAL and not given.get(field)
+        if stack and needed and output not in outputs:
             raise BadInput(
                 f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
                 f"Deploy template.yaml, or set {variable} and leave --stack out"
             )
-        names[field] = given[field] or (outputs[output] if stack else environ.get(variable, ""))
+        found = outputs.get(output, "") if stack else environ.get(variable, "")
+        names[field] = given.get(field) or found
     return Settings(**names)
 
 

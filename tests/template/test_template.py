@@ -23,7 +23,11 @@ FUNCTIONS = {
     if each["Type"] == "AWS::Serverless::Function"
 }
 BUCKET = RESOURCES["BlocksBucket"]["Properties"]
-ROLES = {"WorkerFunction": "WorkerRole", "CoordinatorFunction": "CoordinatorRole"}
+ROLES = {
+    "WorkerFunction": "WorkerRole",
+    "CoordinatorFunction": "CoordinatorRole",
+    "DecodeFunction": "DecodeRole",
+}
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -61,7 +65,7 @@ def test_every_parameter_is_used() -> None:
 
 
 def test_outputs_are_what_the_settings_read() -> None:
-    assert set(TEMPLATE["Outputs"]) == {"BucketName", "WorkerName", "CoordinatorName"}
+    assert set(TEMPLATE["Outputs"]) == {"BucketName", "WorkerName", "CoordinatorName", "DecodeName"}
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
         assert f'"{output}"' in source
