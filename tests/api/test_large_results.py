@@ -18,7 +18,7 @@ from blockstore import decode_keys, keys
 from coordinator import budget, decode_stored
 from coordinator.answers import DecisiveAnswerLost
 from coordinator.decode_options import DecodeOptions
-from polarlambda.cli import main
+from polarlambda.cli import command
 from polarlambda.errors import BadInput
 from polarlambda.local import LocalStack
 from polarlambda.result import Result
@@ -94,18 +94,18 @@ def test_the_command_writes_what_the_name_says(
     wide: LocalStack, problem: Any, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "x.npy", problem[1])
-    path, command = tmp_path / "y.zarr", ["multiply", "wide", str(tmp_path / "x.npy")]
+    path, words = tmp_path / "y.zarr", ["multiply", "wide", str(tmp_path / "x.npy")]
     for _ in range(2):  # over the one that is there
         ran = CliRunner().invoke(
-            main,
-            [*command, "-o", str(path), "--json", "--decode", "lambda"],
+            command,
+            [*words, "-o", str(path), "--json", "--decode", "lambda"],
         )
         assert ran.exit_code == 0, ran.output
     said = json.loads(ran.stdout)
     assert said["value_path"] == str(path) and said["exact"]
     assert right(zarr.open_array(path, mode="r")[:], problem)
     resumed = CliRunner().invoke(
-        main, ["runs", "resume", said["run"], "-o", str(tmp_path / "y.npy"), "--memory", "1GB"]
+        command, ["runs", "resume", said["run"], "-o", str(tmp_path / "y.npy"), "--memory", "1GB"]
     )
     assert resumed.exit_code == 0, resumed.output
     assert right(np.load(tmp_path / "y.npy"), problem)
