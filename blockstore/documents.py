@@ -49,6 +49,10 @@ class Fields:
             )
         return value
 
+    def integer_or_none(self, name: str) -> int | None:
+        """An int of at least 0, or null."""
+        return None if self._get(name) is None else self.integer(name)
+
     def number(self, name: str) -> float:
         """A number, as a float."""
         value = self._get(name)

@@ -17,9 +17,10 @@ _SOURCES = {
     "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+    "dispatch": ("POLARLAMBDA_DISPATCH", "DispatchName", "the dispatch function"),
     "decode": ("POLARLAMBDA_DECODE", "DecodeName", "the decode function"),
 }
-_OPTIONAL = {"decode"}  # of a stack: what works without it goes on working
+_MAY_BE_MISSING = {"dispatch", "decode"}  # of a stack: what works without them goes on working
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Settings:
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
+    dispatch: str = ""
     decode: str = ""
 
     def need(self, field: str) -> str:
@@ -61,8 +63,8 @@ def load_settings(
     given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
-        needed = field not in _OPTIONAL and not given.get(field)
-        if stack and needed and output not in outputs:
+        known = given.get(field) or field in _MAY_BE_MISSING
+        if stack and not known and output not in outputs:
             raise BadInput(
                 f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
                 f"Deploy template.yaml, or set {variable} and leave --stack out"

@@ -36,6 +36,7 @@ FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
     "DecodeFunction": "decode",
+    "DispatchFunction": "dispatch",
 }
 LAYERS = ("polarcodes", "blockstore", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}

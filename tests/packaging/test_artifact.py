@@ -18,6 +18,7 @@ FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
     "DecodeFunction": "decode",
+    "DispatchFunction": "dispatch",
 }
 ZIP_LIMIT = 50e6  # of an upload to Lambda
 UNZIPPED_LIMIT = 250e6
