@@ -20,7 +20,8 @@ class AnswerMetadata:
     seconds_read is time spent waiting for tiles, seconds_multiply time in the product,
     seconds_total the whole task; peak_memory in bytes; scale is the rms over the block's rows of
     ||row|| ||x||, by which rounding in the product is judged (the product itself may cancel);
-    finite: the worker has looked at every entry.
+    finite: the worker has looked at every entry; polls: a resident worker's looks for an
+    announcement since its last answer.
     """
 
     x_digest: str
@@ -32,6 +33,7 @@ class AnswerMetadata:
     seconds_total: float = 0.0
     peak_memory: int = 0
     scale: float = 0.0
+    polls: int = 0
     finite: bool = False
 
     def share(self, count: int) -> AnswerMetadata:
@@ -47,7 +49,8 @@ class AnswerMetadata:
 
     def to_metadata(self) -> dict[str, str]:
         """S3 user metadata."""
-        return {
+        resident = {"polls": str(self.polls)} if self.polls else {}
+        return resident | {
             "x-digest": self.x_digest,
             "encoding": self.encoding,
             "attempt": str(self.attempt),
@@ -74,6 +77,7 @@ class AnswerMetadata:
             seconds_total=_number(found.get("seconds-total")),
             peak_memory=int(_number(found.get("peak-memory"))),
             scale=_number(found.get("scale")),
+            polls=int(_number(found.get("polls"))),
             finite=found.get("finite") == "1",
         )
 

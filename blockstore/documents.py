@@ -49,6 +49,10 @@ class Fields:
             )
         return value
 
+    def integer_or_none(self, name: str) -> int | None:
+        """An int of at least 0, or null."""
+        return None if self._get(name) is None else self.integer(name)
+
     def number(self, name: str) -> float:
         """A number, as a float."""
         value = self._get(name)
@@ -98,6 +102,18 @@ class Fields:
         if not isinstance(value, list) or not all(type(n) is int and n >= low for n in value):
             raise self.fail(name, f"a list of ints of at least {low}")
         return tuple(value)
+
+    def numbers_or_none(self, name: str) -> tuple[float, ...] | None:
+        """A list of numbers, as a tuple of floats, or null."""
+        value = self._get(name)
+        if value is None:
+            return None
+        numbers = isinstance(value, list) and all(
+            isinstance(n, int | float) and not isinstance(n, bool) for n in value
+        )
+        if not numbers:
+            raise self.fail(name, "a list of numbers")
+        return tuple(float(n) for n in value)
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings, as a tuple."""

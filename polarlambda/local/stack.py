@@ -29,6 +29,7 @@ _LOG = logging.getLogger("polarlambda.local")
 _VARIABLES = {
     "WorkerFunction": "POLARLAMBDA_WORKER",
     "CoordinatorFunction": "POLARLAMBDA_COORDINATOR",
+    "DispatchFunction": "POLARLAMBDA_DISPATCH",
 }
 
 
@@ -211,7 +212,7 @@ class LocalStack:
             self.endpoint_s3 = f"http://localhost:{listening.getsockname()[1]}"
             self._storage = ServerProcess(
                 "polarlambda.local.storage",
-                [str(listening.fileno())],
+                [str(listening.fileno()), str(self.folder)],
                 log=self.folder / "storage.log",
                 pass_fds=[listening.fileno()],
             )
