@@ -18,18 +18,20 @@ _SOURCES = {
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
     "dispatch": ("POLARLAMBDA_DISPATCH", "DispatchName", "the dispatch function"),
+    "decode": ("POLARLAMBDA_DECODE", "DecodeName", "the decode function"),
 }
-_MAY_BE_MISSING = {"dispatch"}  # it makes thousands of workers start sooner
+_MAY_BE_MISSING = {"dispatch", "decode"}  # of a stack: what works without them goes on working
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Names of the bucket and of the two functions; one that nobody named is empty."""
+    """Names of the bucket and of the functions; one that nobody named is empty."""
 
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
     dispatch: str = ""
+    decode: str = ""
 
     def need(self, field: str) -> str:
         """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""

@@ -38,6 +38,7 @@ RECORD = "build.json"
 FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
+    "DecodeFunction": "decode",
     "DispatchFunction": "dispatch",
     "ObjectiveFunction": "objective",
 }

@@ -27,8 +27,9 @@ ROLES = {
     "WorkerFunction": "WorkerRole",
     "CoordinatorFunction": "CoordinatorRole",
     "DispatchFunction": "DispatchRole",
+    "DecodeFunction": "DecodeRole",
 }
-LISTING = ("WorkerRole", "CoordinatorRole")
+LISTING = ("WorkerRole", "CoordinatorRole", "DecodeRole")
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -71,6 +72,7 @@ def test_outputs_are_what_the_settings_read() -> None:
         "WorkerName",
         "CoordinatorName",
         "DispatchName",
+        "DecodeName",
     }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
