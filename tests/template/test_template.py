@@ -28,8 +28,9 @@ ROLES = {
     "CoordinatorFunction": "CoordinatorRole",
     "EncodeFunction": "EncodeRole",
     "DispatchFunction": "DispatchRole",
+    "DecodeFunction": "DecodeRole",
 }
-LISTING = ("WorkerRole", "CoordinatorRole")
+LISTING = ("WorkerRole", "CoordinatorRole", "DecodeRole")
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -73,6 +74,7 @@ def test_outputs_are_what_the_settings_read() -> None:
         "CoordinatorName",
         "DispatchName",
         "EncodeName",
+        "DecodeName",
     }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
@@ -165,6 +167,7 @@ def test_runs_expire_and_matrices_do_not() -> None:
         "runs/": {"Ref": "RunRetentionDays"},
         "sessions/": {"Ref": "RunRetentionDays"},
         "inputs/": {"Ref": "RunRetentionDays"},
+        "optimizations/": {"Ref": "RunRetentionDays"},
     }
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
 
