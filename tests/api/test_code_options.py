@@ -18,7 +18,7 @@ RNG = np.random.default_rng(4)
 A = RNG.integers(0, 256, (43, 7), np.uint8)
 X = RNG.standard_normal((7, 2))
 KERNEL = "[[1, 1], [1, -1]]"
-TERNARY = "[[1, 1, 1], [1, -1, 0], [1, 1, -2]]"
+TERNARY = "[[1, 1, 1], [1, 2, 4], [1, 3, 9]]"
 
 # (code, N, s, options as typed); the files are those of the fixture below
 CASES = [
@@ -87,7 +87,7 @@ def test_a_product_with_the_option_is_exact(case, files, local_stack) -> None:
     ("text", "message"),
     [
         ("times=@gone.csv", "cannot read gone.csv: No such file"),
-        ("times=@A.npy.gz", r"reads \.npy, \.json and \.csv files"),
+        ("times=@notes.txt", r"reads \.npy, \.json and \.csv files"),
         ("times=@words.csv", "cannot read words.csv: could not convert"),
         ("times=@cut.npy", "cannot read cut.npy"),
         ("kernels=@cut.json", "cannot read cut.json"),
@@ -97,6 +97,7 @@ def test_files_that_hold_no_numbers_are_refused(files, text: str, message: str) 
     (files / "words.csv").write_text("fast,slow\n")
     (files / "cut.npy").write_bytes((files / "A.npy").read_bytes()[:-3])
     (files / "cut.json").write_text("[[1,")
+    (files / "notes.txt").write_text("1, 2")
     with pytest.raises(BadInput, match=message):
         parse_options([text])
 
