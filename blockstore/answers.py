@@ -19,7 +19,9 @@ class AnswerMetadata:
 
     seconds_read is time spent waiting for tiles, seconds_multiply time in the product,
     seconds_total the whole task; peak_memory in bytes; scale is the rms over the block's rows of
-    ||row|| ||x||, by which rounding in the product is judged (the product itself may cancel).
+    ||row|| ||x||, by which rounding in the product is judged (the product itself may cancel);
+    finite: the worker has looked at every entry; polls: a resident worker's looks for an
+    announcement since its last answer.
     """
 
     x_digest: str
@@ -31,6 +33,8 @@ class AnswerMetadata:
     seconds_total: float = 0.0
     peak_memory: int = 0
     scale: float = 0.0
+    polls: int = 0
+    finite: bool = False
 
     def share(self, count: int) -> AnswerMetadata:
         """The figures of one of `count` answers that share an object, its seconds shared out."""
@@ -45,7 +49,8 @@ class AnswerMetadata:
 
     def to_metadata(self) -> dict[str, str]:
         """S3 user metadata."""
-        return {
+        resident = {"polls": str(self.polls)} if self.polls else {}
+        return resident | {
             "x-digest": self.x_digest,
             "encoding": self.encoding,
             "attempt": str(self.attempt),
@@ -55,6 +60,7 @@ class AnswerMetadata:
             "seconds-total": f"{self.seconds_total:.4f}",
             "peak-memory": str(self.peak_memory),
             "scale": f"{self.scale:.6g}",
+            "finite": "1" if self.finite else "0",
         }
 
     @classmethod
@@ -71,6 +77,8 @@ class AnswerMetadata:
             seconds_total=_number(found.get("seconds-total")),
             peak_memory=int(_number(found.get("peak-memory"))),
             scale=_number(found.get("scale")),
+            polls=int(_number(found.get("polls"))),
+            finite=found.get("finite") == "1",
         )
 
 

@@ -26,6 +26,7 @@ from blockstore.errors import (
     StoreError,
     StoreUnavailable,
 )
+from blockstore.uploads import Uploads
 
 BODY_ATTEMPTS = 4
 CONFLICT_ATTEMPTS = 6
@@ -45,7 +46,7 @@ class ObjectInfo:
     last_modified: datetime
 
 
-class Bucket:
+class Bucket(Uploads):
     """A bucket behind one shared, thread-safe client.
 
     Parameters

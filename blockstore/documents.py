@@ -49,6 +49,10 @@ class Fields:
             )
         return value
 
+    def integer_or_none(self, name: str) -> int | None:
+        """An int of at least 0, or null."""
+        return None if self._get(name) is None else self.integer(name)
+
     def number(self, name: str) -> float:
         """A number, as a float."""
         value = self._get(name)
@@ -97,6 +101,13 @@ class Fields:
         value = self._get(name)
         if not isinstance(value, list) or not all(type(n) is int and n >= low for n in value):
             raise self.fail(name, f"a list of ints of at least {low}")
+        return tuple(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings, as a tuple."""
+        value = self._get(name)
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise self.fail(name, "a list of texts")
         return tuple(value)
 
     def integers_or_none(self, name: str) -> tuple[int, ...] | None:

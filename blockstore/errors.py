@@ -28,6 +28,10 @@ class ObjectMissing(StoreError):
     """There is no object at the key."""
 
 
+class UploadMissing(ObjectMissing):
+    """There is no such upload in parts (any more): it was finished or aborted."""
+
+
 class MatrixMissing(ObjectMissing):
     """There is no manifest of that name, hence no usable matrix."""
 

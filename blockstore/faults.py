@@ -26,6 +26,7 @@ from blockstore.errors import (
     ObjectUnchanged,
     StoreError,
     StoreUnavailable,
+    UploadMissing,
 )
 
 # A GET whose body breaks off or does not match its checksum: worth asking for again.
@@ -100,6 +101,8 @@ def _from_answer(exc: ClientError, doing: str, bucket: str, place: str) -> Store
         return BucketMissing(bucket_missing(bucket))
     if name in ("NoSuchKey", "NotFound", "404"):
         return ObjectMissing(f"{place} does not exist")
+    if name == "NoSuchUpload":
+        return UploadMissing(f"{place}: the upload in parts was finished or aborted")
     if name in _BAD_CREDENTIALS:
         return CredentialsMissing(
             f"the AWS credentials are not accepted for {place}: {said}; renew them"

@@ -8,6 +8,7 @@
     runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
     runs/<run>/errors/<worker, 5 digits>.<attempt>.json
     runs/<run>/stop.<attempt>
+    sessions/<session>/latest.json
 
 Keys are functions of names and numbers only, so that a worker that runs twice writes the same
 object twice, and two readers never disagree on where something is.
@@ -22,6 +23,7 @@ from blockstore.errors import NameRefused
 MATRICES = "matrices/"
 RUNS = "runs/"
 INPUTS = "inputs/"
+SESSIONS = "sessions/"
 
 MAX_NAME = 100
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.+=@-]*[A-Za-z0-9_+=@-])?")
@@ -245,3 +247,15 @@ def final_result_key(run: str) -> str:
 def report_key(run: str, kind: str) -> str:
     """Key of the report; `kind` is "json" or "html"."""
     return f"{RUNS}{run}/report.{kind}"
+
+
+def validate_session(session: str) -> str:
+    """Return `session` if it is a session's id, which has the form of a run's."""
+    if not _RUN.fullmatch(str(session)):
+        raise NameRefused(f"session id {session!r}: must be the 26 characters of Session.id")
+    return session
+
+
+def latest_key(session: str) -> str:
+    """Key of the newest announcement to the resident workers of a session."""
+    return f"{SESSIONS}{session}/latest.json"

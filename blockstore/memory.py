@@ -8,7 +8,7 @@ import numpy as np
 
 from blockstore.tasks import WorkerTask
 
-__all__ = ["PIECE_BYTES", "PREFETCH", "RUNTIME_BYTES", "worker_memory"]
+__all__ = ["PIECE_BYTES", "PREFETCH", "RUNTIME_BYTES", "resident_memory", "worker_memory"]
 
 RUNTIME_BYTES = 120 << 20
 """Interpreter, NumPy, OpenBLAS, botocore with its S3 model, connections, thread stacks.
@@ -36,3 +36,12 @@ def worker_memory(task: WorkerTask) -> int:
     tile_bytes = task.tiling.bytes(np.dtype(task.dtype).itemsize)
     piece_bytes = max(PIECE_BYTES, max(task.tile_rows, task.tile_columns) * computed)
     return RUNTIME_BYTES + x_bytes + answer_bytes + (PREFETCH + 2) * tile_bytes + 2 * piece_bytes
+
+
+def resident_memory(task: WorkerTask) -> int:
+    """Peak memory of a resident worker in bytes: that of one product, and its blocks, which stay.
+
+    `task` names the largest x that it will be asked to multiply by.
+    """
+    block_bytes = task.block_rows * task.columns * np.dtype(task.dtype).itemsize
+    return worker_memory(task) + task.subtasks * block_bytes

@@ -41,6 +41,7 @@ class RunSpec:
     error is that of; relaunch : when slow workers are invoked once more, None for never.
     reference : the exact run whose product is added to that of the difference, which is what
     x_shape, x_dtype and x_digest are about; None if x.npy is the x that was asked for.
+    decode : where the product is decoded; result : the kind of array it is written as.
     """
 
     run: str
@@ -61,6 +62,8 @@ class RunSpec:
     metric: str = "vector"
     relaunch: str | None = None
     reference: str | None = None
+    decode: str = "local"
+    result: str = "npy"
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -101,6 +104,8 @@ class RunSpec:
             metric=fields.text("metric"),
             relaunch=fields.text_or_none("relaunch"),
             reference=fields.text_or_none("reference"),
+            decode=fields.choice("decode", ("local", "lambda")),
+            result=fields.choice("result", ("npy", "zarr")),
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from blockstore.answers import AnswerMetadata
 from coordinator.form import AnswerForm
 
-__all__ = ["AnswerSet", "Answers"]
+__all__ = ["AnswerSet", "Answers", "DecisiveAnswerLost", "column_chunks"]
 
 CHUNK_BYTES = 16 << 20  # of float64 answers that are worked on at a time
 
@@ -60,6 +60,10 @@ class AnswerSet(ABC, Generic[Held]):
         """rms of the workers' ||row|| ||x||, the size of what was added up in their products."""
         scales = [self.metadata[place].scale for place in places]
         return math.hypot(*scales) / math.sqrt(len(scales)) if scales else 0.0
+
+
+class DecisiveAnswerLost(RuntimeError):
+    """An answer of the stored decisive set is no longer there: the result cannot be rebuilt."""
 
 
 class Answers(AnswerSet[NDArray[Any]]):

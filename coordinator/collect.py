@@ -7,7 +7,7 @@ x, encoding id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from blockstore import keys
 from blockstore.answers import AnswerMetadata
-from blockstore.arrays import decode_array
+from blockstore.arrays import decode_array, parse_header
 from blockstore.errors import (
     ArrayRefused,
     CorruptObject,
@@ -27,23 +27,36 @@ from blockstore.errors import (
 )
 from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
+from blockstore.uploads import Peek
 from coordinator.form import AnswerForm
+from coordinator.listing import RunListing
 from coordinator.ports import Clock
+from coordinator.stored_answers import StoredAnswer
 
 __all__ = ["Answer", "Collector", "Listing"]
 
 THREADS = 16
+HEAD_BYTES = 256  # of an answer: its header and little more
 UNAVAILABLE = 3  # listings in a row in which an answer may be unreadable before it counts as lost
+
+
+class UnusableAnswer(Exception):
+    """An answer that no other attempt would make better; `kind` is the error's type."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A verified answer of a worker: that to its task `task`, at `place` in the code."""
+    """A verified answer of a worker: that to its task `task`, at `place` in the code; or where it
+    lies, if answers stay in the store."""
 
     worker: int
     task: int
     place: int
-    value: NDArray[Any]
+    value: NDArray[Any] | StoredAnswer
     metadata: AnswerMetadata
 
 
@@ -73,6 +86,8 @@ class Collector:
     x_digest, encoding : what it has to be an answer to
     clock : measures the listings
     threads : GETs under way at once
+    stored : read the beginning of every answer only, and leave it where it is. That all of it is
+        finite is then taken from what its worker says, or looked at once where it says nothing
     """
 
     def __init__(
@@ -85,6 +100,7 @@ class Collector:
         workers: int,
         clock: Clock,
         threads: int = THREADS,
+        stored: bool = False,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -92,6 +108,9 @@ class Collector:
         self._shape, self._dtype = form.block_shape, form.dtype
         self._x_digest, self._encoding, self._workers = x_digest, encoding, workers
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="collect")
+        self._stored = stored
+        objects = self._shares.per_worker // self._shares.per_object
+        self._listing = RunListing(store.bucket, store.run, workers, objects, self._pool)
         self._seen: set[str] = set()
         self._unreadable: dict[str, int] = {}
         self._rejected: dict[int, set[str]] = {}
@@ -108,7 +127,7 @@ class Collector:
         errors: list[tuple[str, tuple[int, int]]] = []
         stops: set[int] = set()
         run, began = self._store.run, self._clock.now()
-        for info in self._store.bucket.list(keys.run_prefix(run)):
+        for info in self._listing.look():
             key = info.key
             try:
                 if key.startswith(keys.stop_prefix(run)):
@@ -132,6 +151,7 @@ class Collector:
                 answers.extend(found)
             if found is not None:
                 self._seen.add(key)
+                self._listing.seen(worker, key)
         for (key, (worker, _)), record in zip(errors, self._map(self._error, errors), strict=True):
             if record is not None and worker < self._workers:
                 failures.append(record)
@@ -141,9 +161,11 @@ class Collector:
 
     def discard(self, workers: Iterable[int]) -> None:
         """Delete unusable answers, which would keep another attempt's from being written."""
-        broken = sorted(key for worker in workers for key in self._rejected.pop(worker, ()))
-        self._store.bucket.delete(broken)
-        self._seen -= set(broken)
+        broken = {key: w for w in workers for key in self._rejected.pop(w, ())}
+        self._store.bucket.delete(sorted(broken))
+        self._seen -= broken.keys()
+        for key, worker in broken.items():
+            self._listing.forget(worker, key)
 
     def close(self) -> None:
         """End the threads."""
@@ -174,10 +196,16 @@ class Collector:
         count = last - first + 1
         attempt = 0
         try:
-            body, found = self._store.bucket.get_object(key)
-            metadata = AnswerMetadata.from_metadata(found)
-            attempt = metadata.attempt
-            value = decode_array(body)
+            if self._stored:
+                peeked = self._store.bucket.peek(key, HEAD_BYTES)
+                metadata = AnswerMetadata.from_metadata(peeked.metadata)
+                attempt = metadata.attempt
+                parts: Sequence[Any] = self._where(peeked, key, metadata, count)
+            else:
+                body, found = self._store.bucket.get_object(key)
+                metadata = AnswerMetadata.from_metadata(found)
+                attempt = metadata.attempt
+                parts = self._parts(decode_array(body), metadata, count)
         except ObjectMissing:
             return None
         except StoreUnavailable as exc:
@@ -187,37 +215,57 @@ class Collector:
             return _unusable(worker, attempt, "StoreUnavailable", str(exc), fatal=False)
         except (CorruptObject, ArrayRefused) as exc:
             return _unusable(worker, attempt, "CorruptObject", str(exc), fatal=False)
-        problem = self._problem(value, metadata, count)
-        if problem is not None:
-            return _unusable(worker, attempt, *problem, fatal=True)
+        except UnusableAnswer as exc:
+            return _unusable(worker, attempt, exc.kind, str(exc), fatal=True)
         share = metadata.share(count)
         places = self._shares.places_between(worker, first, last)
         return [
             Answer(worker, first + i, place, part, share)
-            for i, (place, part) in enumerate(zip(places, np.split(value, count), strict=True))
+            for i, (place, part) in enumerate(zip(places, parts, strict=True))
         ]
 
-    def _problem(
+    def _parts(
         self, value: NDArray[Any], metadata: AnswerMetadata, count: int
-    ) -> tuple[str, str] | None:
-        shape = (count * self._shape[0], *self._shape[1:])
-        if value.shape != shape or value.dtype != self._dtype:
-            return (
+    ) -> Sequence[NDArray[Any]]:
+        """The answers that share an object; raises `UnusableAnswer`."""
+        self._check(value.shape, value.dtype, metadata, count)
+        if not np.isfinite(value).all():
+            raise UnusableAnswer(
+                "NotFinite", "the answer has NaN or Inf: scale the matrix or x down"
+            )
+        return np.split(value, count)
+
+    def _where(
+        self, peeked: Peek, key: str, metadata: AnswerMetadata, count: int
+    ) -> Sequence[StoredAnswer]:
+        """Where the answers that share an object lie; raises `UnusableAnswer`, `CorruptObject`."""
+        header = parse_header(peeked.head)
+        if peeked.size != header.offset + header.data_bytes:
+            raise CorruptObject(
+                f"{header.offset + header.data_bytes} bytes are announced, there are {peeked.size}"
+            )
+        self._check(header.shape, header.dtype, metadata, count)
+        if header.fortran and len(header.shape) > 1:
+            raise UnusableAnswer("WrongShape", "an answer in C order was expected")
+        if not metadata.finite:
+            self._parts(decode_array(self._store.bucket.get(key)), metadata, count)
+        step = header.data_bytes // count
+        return [StoredAnswer(key, header.offset + i * step, peeked.etag) for i in range(count)]
+
+    def _check(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], metadata: AnswerMetadata, count: int
+    ) -> None:
+        wanted = (count * self._shape[0], *self._shape[1:])
+        if shape != wanted or dtype != self._dtype:
+            raise UnusableAnswer(
                 "WrongShape",
-                f"an answer of {shape} {self._dtype} was expected, found {value.shape} "
-                f"{value.dtype}: is the worker function of the same version?",
+                f"an answer of {wanted} {self._dtype} was expected, found {shape} {dtype}: is the "
+                "worker function of the same version?",
             )
         if metadata.x_digest != self._x_digest or metadata.encoding != self._encoding:
-            return (
-                "WrongInput",
-                "the answer is one to another x or encoding: start a new run",
+            raise UnusableAnswer(
+                "WrongInput", "the answer is one to another x or encoding: start a new run"
             )
-        if not np.isfinite(value).all():
-            return (
-                "NotFinite",
-                "the answer has NaN or Inf: scale the matrix or x down",
-            )
-        return None
 
     def _error(self, place: tuple[str, tuple[int, int]]) -> ErrorRecord | None:
         worker, attempt = place[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from blockstore import keys
 from coordinator import events
 from coordinator.context import RunContext
 from coordinator.journal import update
@@ -35,7 +34,6 @@ def conclude(
     context.put_status(finish.state, state.attempt, finish.message, bill.to_json())
     error_upper = 0.0 if exact else known.error_upper if known else math.inf
     error = 0.0 if exact else known.error if known else math.inf
-    estimate_key = keys.estimate_key(context.store.run) if known else None
     outcome = Outcome(
         run=context.store.run,
         state=finish.state,
@@ -60,7 +58,7 @@ def conclude(
         absolute=known.absolute if known and not exact else None,
         rounding=decoding.error if exact and decoding else None,
         reference=context.journal.spec.reference,
-        result_key=context.result_key if exact else estimate_key,
+        result_key=context.result_key if exact else context.estimate_key,
         worker_errors=tuple(context.errors),
     )
     context.emit(

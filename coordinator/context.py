@@ -12,6 +12,7 @@ from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers, AnswerSet
 from coordinator.decode import Decoding
+from coordinator.decode_options import DecodeOptions
 from coordinator.estimate import ESTIMATORS, Estimates, ProductEstimate
 from coordinator.events import Event
 from coordinator.form import AnswerForm
@@ -20,6 +21,7 @@ from coordinator.judge import Judge
 from coordinator.ports import Clock
 from coordinator.recovered import RecoveredRows
 from coordinator.reference import Reference
+from coordinator.stored_answers import StoredAnswers
 from polarcodes import ErasureCode, code_from_manifest
 
 __all__ = ["RunContext"]
@@ -32,7 +34,9 @@ class RunContext:
     arrived_at: time of arrival by place in the code, on the run's clock; phases: seconds by name;
     reference: the exact product that is added to the answers' one, None if they are answers to x;
     opened: when this coordinator began its part; listener_failure: what on_event raised, once it
-    did; missing_rows: ranges of rows that a run with `tasks=X` ended without.
+    did; missing_rows: ranges of rows that a run with `tasks=X` ended without; options: how the
+    product is made; decode_invoked, decode_seconds: invocations of decode functions, and how long
+    they were waited for.
     """
 
     manifest: Manifest
@@ -43,15 +47,19 @@ class RunContext:
     journal: Journal
     on_event: Callable[[Event], None] | None = None
     reference: Reference | None = None
+    options: DecodeOptions = field(default_factory=DecodeOptions)
     arrived_at: dict[int, float] = field(default_factory=dict)
     errors: list[ErrorRecord] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)
     estimate: ProductEstimate | None = None
     decoding: Decoding | None = None
     result_key: str | None = None
+    estimate_key: str | None = None
     opened: float = 0.0
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
+    decode_invoked: int = 0
+    decode_seconds: float = 0.0
     estimates: Estimates = field(init=False)
     judge: Judge = field(init=False)
     recovered: RecoveredRows = field(init=False)
@@ -81,12 +89,16 @@ class RunContext:
         clock: Clock,
         on_event: Callable[[Event], None] | None,
         reference: Reference | None,
+        options: DecodeOptions,
     ) -> RunContext:
         """The context of a coordinator that begins its part in a run."""
         spec = journal.spec
-        answers = Answers(AnswerForm.of(manifest, spec.x_shape, spec.x_dtype))
+        form = AnswerForm.of(manifest, spec.x_shape, spec.x_dtype)
+        answers: AnswerSet[Any] = Answers(form)
+        if not options.in_memory(form, spec):
+            answers = StoredAnswers(form, bucket)
         code, store = code_from_manifest(manifest.code), RunStore(bucket, spec.run)
-        return cls(manifest, code, store, answers, clock, journal, on_event, reference)
+        return cls(manifest, code, store, answers, clock, journal, on_event, reference, options)
 
     @property
     def method(self) -> str:

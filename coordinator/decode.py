@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from blockstore.subtasks import Subtasks
 from coordinator.answers import AnswerSet
+from coordinator.check import Check
 from coordinator.judge import answer_error, tolerance
 from polarcodes import DecodingPlan, ErasureCode
 
-__all__ = ["Check", "Decoder", "Decoding", "conclude", "decode"]
+__all__ = ["Decoder", "Decoding", "conclude", "decode"]
 
 ROUNDING = 1000.0  # growth of rounding errors in decoding that is no contradiction (N = 4096)
 SPREAD = 10.0  # an equation may be this much worse than the predicted error of the product
@@ -45,22 +46,6 @@ class Decoding:
     def how(self) -> str:
         """The decoder and its predicted error in words."""
         return f"{self.method} decoder, predicted rounding error {self.error:.1e}"
-
-
-@dataclass(frozen=True)
-class Check:
-    """What the left-over equations of some columns say.
-
-    worst: the largest relative residual; suspect: the place whose equation disagrees most where
-    rounding does not explain it, None if it explains all of them. Checks add up: `a + b`.
-    """
-
-    worst: float = 0.0
-    suspect: int | None = None
-
-    def __add__(self, other: Check) -> Check:
-        suspect = self.suspect if self.suspect is not None else other.suspect
-        return Check(max(self.worst, other.worst), suspect)
 
 
 class Decoder:
@@ -106,12 +91,15 @@ class Decoder:
         )
 
     def apply(self, Y: NDArray[Any], out: NDArray[Any]) -> Check:
-        """Decode the columns Y (m, columns) into `out` (s, columns), and check them."""
-        X = self.plan.apply(Y.astype(np.float64))
+        """Decode the columns Y (m, columns) into `out` (s, columns), which may be rows of Y itself,
+        and check them."""
+        product = self.plan.apply(Y.astype(np.float64))
+        check = self._check(Y, product) if self.equations > 0 else Check()
         with np.errstate(over="ignore"):
-            out[...] = X
-        if self.equations <= 0:
-            return Check()
+            out[...] = product
+        return check
+
+    def _check(self, Y: NDArray[Any], X: NDArray[Any]) -> Check:
         power = _power(Y)
         if power:
             Y, X = np.ldexp(Y, -power), np.ldexp(X, -power)

@@ -11,12 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.answers import AnswerSet
+from coordinator.check import Check
+from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused
 from polarcodes import ErasureCode, InvalidCode, estimate_product
 from polarcodes.estimators import METRICS, choose_estimator, estimator_errors
 from polarcodes.least_squares import DENSE_ROWS
 
-__all__ = ["ESTIMATORS", "METRICS", "Estimates", "ProductEstimate", "check_estimator", "estimate"]
+__all__ = [
+    "ESTIMATORS",
+    "METRICS",
+    "Estimates",
+    "Estimation",
+    "ProductEstimate",
+    "check_estimator",
+    "estimate",
+]
 
 ESTIMATORS = {
     "best": "best",
@@ -33,11 +43,11 @@ MOST_BYTES = 16 << 20  # of float64 answers, so that least squares takes a secon
 
 @dataclass(frozen=True)
 class ProductEstimate:
-    """value: (n,) or (n, k), in the dtype of the answers; error and error_upper: predicted relative
-    error in the metric asked for, rms and 95 % bound; absolute: predicted rms of ||value - A x||,
-    or of inner products with vectors of norm 1."""
+    """value: (n,) or (n, k), in the dtype of the answers, None if it is only in the store; error
+    and error_upper: predicted relative error in the metric asked for, rms and 95 % bound;
+    absolute: predicted rms of ||value - A x||, or of inner products with vectors of norm 1."""
 
-    value: NDArray[Any]
+    value: NDArray[Any] | None
     error: float
     error_upper: float
     absolute: float
@@ -67,42 +77,65 @@ def check_estimator(code: ErasureCode, estimator: str, metric: str = "vector") -
     return estimator
 
 
+class Estimation:
+    """Estimates A x from the answers of `places` (at least one), columns by columns.
+
+    `estimator`: one of `ESTIMATORS`. "best" never takes least squares for more than `MOST_BYTES` of
+    answers or `DENSE_ROWS` of them: no arrival is seen meanwhile. Cost: O(N log N) per column;
+    O(s m) for least squares.
+    """
+
+    def __init__(
+        self,
+        code: ErasureCode,
+        form: AnswerForm,
+        places: Sequence[int],
+        estimator: str = "best",
+        metric: str = "vector",
+    ) -> None:
+        self._code, self._places, self._metric = code, places, metric
+        self._wanted = ESTIMATORS[estimator]
+        large = len(places) * form.length * 8 > MOST_BYTES or len(places) > DENSE_ROWS
+        if self._wanted == "best" and large:
+            self._wanted = _affordable(code, places, metric)
+        self.absolute = self.error = self.error_upper = 0.0
+        self.method = ""
+
+    def solve(self, Y: NDArray[Any], out: NDArray[Any]) -> Check:
+        """Estimate the columns Y (m, columns) into `out` (s, columns); may be rows of Y itself."""
+        with np.errstate(over="ignore"):  # beyond the dtype: inf, and the exact product may not be
+            part = estimate_product(
+                self._code, self._places, Y, method=self._wanted, metric=self._metric
+            )
+            out[...] = part.value
+        self.absolute = math.hypot(self.absolute, part.absolute_error)
+        # of the set, not the columns
+        self.error, self.error_upper = part.relative_error, part.relative_error_upper
+        self.method = part.method
+        return Check()
+
+    def result(self, value: NDArray[Any] | None) -> ProductEstimate:
+        """What all columns came to."""
+        return ProductEstimate(value, self.error, self.error_upper, self.absolute, self.method)
+
+
 def estimate(
     code: ErasureCode,
     answers: AnswerSet[Any],
-    workers: Sequence[int],
+    places: Sequence[int],
     estimator: str = "best",
     metric: str = "vector",
 ) -> ProductEstimate:
-    """Estimate A x from the answers of `workers` (at least one), by chunks of columns.
+    """Estimate A x from the answers of `places`, in memory: see `Estimation`.
 
-    `estimator`: one of `ESTIMATORS`. "best" never takes least squares for more than
-    `MOST_BYTES` of answers or `DENSE_ROWS` of them: no arrival is seen meanwhile. Memory besides
-    the answers: the estimate itself and one chunk. Cost: O(N log N) per column; O(s m) for least
-    squares.
+    Memory besides the answers: the estimate itself and one chunk.
     """
-    wanted = ESTIMATORS[estimator]
-    large = len(workers) * answers.form.length * 8 > MOST_BYTES or len(workers) > DENSE_ROWS
-    if wanted == "best" and large:
-        wanted = _affordable(code, workers, metric)
     form = answers.form
+    estimation = Estimation(code, form, places, estimator, metric)
     product = np.empty((form.data_blocks, form.length), form.dtype)
-    absolute = error = upper = 0.0
-    method = ""
-    for first, last in answers.chunks(workers):
-        with np.errstate(over="ignore"):  # beyond the dtype: inf, and the exact product may not be
-            part = estimate_product(
-                code,
-                workers,
-                answers.gather(workers, first, last),
-                method=wanted,
-                metric=metric,
-            )
-            product[:, first:last] = part.value
-        absolute = math.hypot(absolute, part.absolute_error)
-        error, upper = part.relative_error, part.relative_error_upper  # of the set, not the columns
-        method = part.method
-    return ProductEstimate(form.layout.assemble(product), error, upper, absolute, method)
+    for first, last in answers.chunks(places):
+        estimation.solve(answers.gather(places, first, last), product[:, first:last])
+    return estimation.result(form.layout.assemble(product))
 
 
 class Estimates:

@@ -20,8 +20,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
 
-from blockstore.tasks import WorkerTask
-from coordinator.ports import InvokeReport
+from coordinator.ports import Invocation, InvokeReport
 
 __all__ = [
     "FunctionMissing",
@@ -122,7 +121,7 @@ class LambdaInvoker:
             self._call("DryRun", b"{}")
             self._checked = True
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Invocation]) -> None:
         """Begin to invoke `tasks`; `reports` tells what became of them."""
         if self._closed.is_set():
             raise RuntimeError("this invoker is closed: make a new one")
@@ -146,7 +145,7 @@ class LambdaInvoker:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _invoke(self, task: WorkerTask) -> None:
+    def _invoke(self, task: Invocation) -> None:
         error: InvokeError | None = self._refused
         if error is None:
             event = json.dumps(task.to_event(), separators=(",", ":")).encode()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from blockstore.errors import StoreUnavailable
 from blockstore.records import ErrorRecord
 from coordinator import events
+from coordinator.answers import DecisiveAnswerLost
 from coordinator.collect import Collector, Listing
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
@@ -35,10 +36,6 @@ __all__ = ["DecisiveAnswerLost", "RunLoop"]
 
 LISTING_FAILURES = 5  # in a row, on top of the client's own repetitions
 HANDOVER_SECONDS = 20.0  # kept free before a time limit, to write the estimate
-
-
-class DecisiveAnswerLost(RuntimeError):
-    """An answer of the stored decisive set is no longer there: the result cannot be rebuilt."""
 
 
 class RunLoop:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from blockstore.bucket import Bucket, ObjectInfo
+from blockstore.uploads import Peek
 
 __all__ = ["MeteredBucket"]
 
@@ -80,15 +81,54 @@ class MeteredBucket(Bucket):
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         """See `Bucket.list`."""
+        self._count(lists=1)
         for number, info in enumerate(self._inner.list(prefix, start_after=start_after)):
             if number % PAGE == 0 and number:
                 self._count(lists=1)
             yield info
-        self._count(lists=1)
 
     def delete(self, keys: Iterable[str]) -> int:
         """See `Bucket.delete`; S3 does not charge for it."""
         return self._inner.delete(keys)
+
+    def read_into(
+        self, view: memoryview, key: str, first: int, *, if_match: str | None = None
+    ) -> None:
+        """See `Bucket.read_into`."""
+        self._count(gets=1)
+        self._inner.read_into(view, key, first, if_match=if_match)
+        self._count(received=len(view))
+
+    def peek(self, key: str, count: int) -> Peek:
+        """See `Uploads.peek`."""
+        self._count(gets=1)
+        found = self._inner.peek(key, count)
+        self._count(received=len(found.head))
+        return found
+
+    def start_upload(self, key: str, *, content_type: str | None = None) -> str:
+        """See `Uploads.start_upload`."""
+        self._count(puts=1)
+        return self._inner.start_upload(key, content_type=content_type)
+
+    def put_part(self, key: str, upload: str, number: int, body: bytes | bytearray) -> None:
+        """See `Uploads.put_part`."""
+        self._count(puts=1)
+        self._inner.put_part(key, upload, number, body)
+
+    def finish_upload(self, key: str, upload: str, sizes: Mapping[int, int]) -> None:
+        """See `Uploads.finish_upload`: a PUT, and a list of parts for every 1,000."""
+        self._count(puts=1, lists=1 + len(sizes) // PAGE)
+        self._inner.finish_upload(key, upload, sizes)
+
+    def abort_upload(self, key: str, upload: str) -> None:
+        """See `Uploads.abort_upload`; S3 does not charge for it."""
+        self._inner.abort_upload(key, upload)
+
+    def delete_prefix(self, prefix: str) -> int:
+        """See `Bucket.delete_prefix`."""
+        self._count(lists=1)
+        return self._inner.delete_prefix(prefix)
 
     def _count(self, gets: int = 0, puts: int = 0, lists: int = 0, received: int = 0) -> None:
         with self._lock:

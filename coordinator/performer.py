@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from coordinator import events
 from coordinator.context import RunContext
-from coordinator.decode import decode
 from coordinator.dispatch import Dispatcher
 from coordinator.journal import update
+from coordinator.products import Products
 from coordinator.signals import (
     Action,
     Decided,
     Decode,
-    Decoded,
     Finish,
     Invoke,
     Publish,
-    Published,
     PutStop,
     Signal,
     StoreDecisive,
@@ -35,6 +33,7 @@ class Performer:
     def __init__(self, context: RunContext, dispatcher: Dispatcher, stops: frozenset[int]) -> None:
         self._context = context
         self._dispatcher = dispatcher
+        self._products = Products(context)
         self.stops = set(stops)
         self.finish: Finish | None = None
 
@@ -45,7 +44,7 @@ class Performer:
             case Invoke(workers=workers, attempt=attempt, relaunch=relaunch):
                 self._dispatcher.send(workers, attempt, relaunch)
             case Publish():
-                return [self._publish(state, "running")]
+                return [self._products.publish(state, "running")]
             case PutStop(attempt=attempt):
                 for number in set(range(1, attempt + 1)) - self.stops:
                     context.store.put_stop(number)
@@ -56,55 +55,9 @@ class Performer:
                 context.emit(events.Decodable, decisive=kept)
                 return [Decided(context.clock.now(), kept)]
             case Decode(workers=workers):
-                return [self._decode(workers)]
+                return [self._products.decode(workers)]
             case Finish():
                 if action.state != "exact" and state.arrived:
-                    self._publish(state, action.state)
+                    self._products.publish(state, action.state)
                 self.finish = action
         return []
-
-    def _publish(self, state: State, name: str) -> Signal:
-        context = self._context
-        began = context.clock.now()
-        known = context.estimates.of(state.arrived)
-        if state.rules.until.kind == "tasks":
-            found = context.recovered.estimate(context.answers, state.arrived)
-            if found is not None:
-                known = context.reference.shift(found) if context.reference else found
-            context.missing_rows = context.recovered.missing(state.arrived)
-        context.estimate = known
-        context.store.put_estimate(known.value)
-        context.put_status(name, state.attempt)
-        seconds = context.clock.now() - began
-        context.spend("estimate", seconds)
-        context.emit(
-            events.Estimated,
-            error=known.error,
-            value=known.value,
-            error_upper=known.error_upper,
-            method=known.method,
-        )
-        return Published(context.clock.now(), seconds)
-
-    def _decode(self, decisive: tuple[int, ...]) -> Signal:
-        context = self._context
-        began = context.clock.now()
-        found = decode(context.code, context.answers, decisive)
-        if context.reference is not None:
-            found = context.reference.complete(found)
-        context.decoding = found
-        decoded = context.clock.now()
-        context.spend("decode", decoded - began)
-        if found.contradiction is None and found.value is not None:
-            context.result_key = context.store.put_final(found.value)
-            context.spend("write", context.clock.now() - decoded)
-            context.emit(
-                events.Decoded,
-                error=0.0,
-                verified=found.verified,
-                verification=found.verification,
-                seconds=decoded - began,
-                method=found.method,
-                rounding=found.error,
-            )
-        return Decoded(context.clock.now(), found.contradiction, found.how)

@@ -11,6 +11,7 @@ from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
 from coordinator.run_plan import QUICK_ROUNDS, RunPlan, plan_multiply
+from coordinator.series_plan import SeriesPlan, check_resident, plan_series
 
 __all__ = [
     "QUICK_ROUNDS",
@@ -21,10 +22,13 @@ __all__ = [
     "Platform",
     "Prices",
     "RunPlan",
+    "SeriesPlan",
     "SubtasksChoice",
+    "check_resident",
     "choose_code",
     "choose_subtasks",
     "load_prices",
     "plan_encoding",
     "plan_multiply",
+    "plan_series",
 ]

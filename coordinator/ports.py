@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from blockstore.tasks import WorkerTask
-
-__all__ = ["Clock", "InvokeReport", "Invoker", "SystemClock"]
+__all__ = ["Clock", "Invocation", "InvokeReport", "Invoker", "SystemClock"]
 
 
 class Clock(Protocol):
@@ -51,6 +49,24 @@ class InvokeReport:
     fatal: bool = False
 
 
+class Invocation(Protocol):
+    """One function call: `worker` and `attempt` are how its report names it."""
+
+    @property
+    def worker(self) -> int:
+        """Number of the worker, or of whatever else is one of many."""
+        ...
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt it is."""
+        ...
+
+    def to_event(self) -> dict[str, Any]:
+        """The JSON object that the function is invoked with."""
+        ...
+
+
 class Invoker(Protocol):
     """Starts workers asynchronously."""
 
@@ -59,7 +75,7 @@ class Invoker(Protocol):
         and starts nothing."""
         ...
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Invocation]) -> None:
         """Begin to invoke; returns at once."""
         ...
 

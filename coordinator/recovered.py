@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from blockstore.manifest import Manifest
 from coordinator.answers import AnswerSet
+from coordinator.check import Check
 from coordinator.estimate import ProductEstimate
 from polarcodes import ErasureCode
 from polarcodes.schedules import Recovery, Schedule
+from polarcodes.schedules.weights import RecoveryWeights
 
-__all__ = ["RecoveredRows"]
+__all__ = ["RecoveredColumns", "RecoveredRows"]
 
 ALL_OR_NOTHING = ("berrut", "hadamard", "mds")
 
@@ -68,21 +70,21 @@ class RecoveredRows:
 
         The error is that of zeros in place of blocks of equal strength.
         """
+        solution = self.solution(places)
+        if solution is None:
+            return None
+        form = answers.form
+        product = np.empty((form.data_blocks, form.length), form.dtype)
+        for first, last in answers.chunks(solution.places):
+            solution.solve(answers.gather(solution.places, first, last), product[:, first:last])
+        return solution.result(form.layout.assemble(product))
+
+    def solution(self, places: Sequence[int]) -> RecoveredColumns | None:
+        """What recovers columns from the answers at these places; None while nothing is."""
         share = self.share(places)
         if share == 0.0 or self._recovery is None:
             return None
-        weights = self._recovery.weights()
-        sources = [place for place, _, _ in weights.messages]
-        form = answers.form
-        product = np.zeros((form.data_blocks, form.length), form.dtype)
-        for first, last in answers.chunks(sources):
-            with np.errstate(over="ignore"):
-                Y = answers.gather(sources, first, last)
-                product[weights.tasks, first:last] = weights.apply(Y)
-        value = form.layout.assemble(product)
-        error = math.sqrt(1.0 - share)
-        size = float(np.linalg.norm(value.astype(np.float64)))
-        return ProductEstimate(value, error, math.ceil(error), size * error, "recovered")
+        return RecoveredColumns(self._recovery.weights(), share)
 
     def _mask(self, places: Sequence[int]) -> NDArray[Any]:
         blocks = self._code.data_blocks
@@ -97,3 +99,26 @@ class RecoveredRows:
                 self._told.add(place)
                 self._recovery.add(place)
         return self._recovery.recovered_mask
+
+
+class RecoveredColumns:
+    """Recovers columns of the data blocks; `places` are the answers that it takes."""
+
+    def __init__(self, weights: RecoveryWeights, share: float) -> None:
+        self.places = [place for place, _, _ in weights.messages]
+        self._weights, self._share = weights, share
+        self._size = 0.0
+
+    def solve(self, Y: NDArray[Any], out: NDArray[Any]) -> Check:
+        """Recover the columns Y (m, columns) into `out` (s, columns); may be rows of Y itself."""
+        with np.errstate(over="ignore"):
+            values = self._weights.apply(Y)
+            out[...] = 0
+            out[self._weights.tasks] = values
+        self._size = math.hypot(self._size, float(np.linalg.norm(values.astype(np.float64))))
+        return Check()
+
+    def result(self, value: NDArray[Any] | None) -> ProductEstimate:
+        """What all columns came to."""
+        error = math.sqrt(1.0 - self._share)
+        return ProductEstimate(value, error, math.ceil(error), self._size * error, "recovered")

@@ -65,6 +65,8 @@ class Reference:
         Same absolute error; the relative ones are over the norm of the new value, so that
         `error=X` means what it means without a reference.
         """
+        if change.value is None:
+            raise ValueError("an estimate with a reference is made in memory, to be added to")
         part = Estimate(
             change.value, change.error, change.error_upper, change.absolute, change.method
         )

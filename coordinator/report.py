@@ -14,6 +14,7 @@ from coordinator.meter import MeteredBucket
 from coordinator.prices import Prices, load_prices
 from coordinator.signals import Finish
 from coordinator.state import State
+from coordinator.stays import Stays
 
 __all__ = ["Billing", "build_report", "error_curve", "own_requests", "run_cost"]
 
@@ -26,13 +27,15 @@ GB = 1 << 30
 class Billing:
     """What turns seconds into dollars: memory of the functions in MB, prices, and the planned
     figures (`RunPlan.to_json`), None if nobody planned. coordinator_memory_mb is 0 when the
-    coordinator does not run on Lambda."""
+    coordinator does not run on Lambda. stays: of the resident workers that serve the run, None when
+    each task is an invocation."""
 
     worker_memory_mb: int = 1769
     worker_timeout: float = 300.0
     coordinator_memory_mb: int = 0
     prices: Prices = field(default_factory=load_prices)
     planned: Mapping[str, Any] | None = None
+    stays: Stays | None = None
 
 
 def run_cost(
@@ -42,11 +45,33 @@ def run_cost(
 
     Workers are billed what they say they took. Of a worker that said nothing no more is known than
     a bound: until now, or until its time-out, for every attempt. The usage counts that bound in
-    full; the third value is the part of the GB-seconds that is such a bound. What earlier
+    full; the third value is the part of the GB-seconds that is such a bound. Resident workers are
+    billed for the time they were alive since the last product of their session. What earlier
     coordinators of the run used is counted if they lived to write it down.
     """
+    used = context.journal.spent + own_requests(context, bucket, billing)
+    usage = Usage(
+        puts=used.puts + len(context.errors),
+        gets=used.gets,
+        lists=used.lists,
+        invokes=used.invokes,
+        coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
+        transfer_out_gb=used.received / GB,
+    )
+    usage += Usage(puts=len(context.answers) // context.manifest.shares.per_object)
+    if billing.stays is not None:
+        alive = billing.stays.settle(context.clock.now(), context.answers.metadata.values())
+        usage, bound = usage + alive, 0.0
+    else:
+        workers, bound = _invocations(context, billing)
+        usage += workers
+    return usage, cost(usage, billing.prices), bound
+
+
+def _invocations(context: RunContext, billing: Billing) -> tuple[Usage, float]:
+    """(what invoked workers used, the part of the GB-seconds that is a bound)."""
     now, gigabytes = context.clock.now(), billing.worker_memory_mb / MB_PER_GB
-    answers = context.answers.metadata
+    answers, shares = context.answers.metadata, context.manifest.shares
     said = sum(m.seconds_total for m in answers.values())
     invoked = [
         (dispatch, worker) for dispatch in context.journal.dispatches for worker in dispatch.workers
@@ -55,21 +80,14 @@ def run_cost(
         _unsaid_seconds(context, worker, dispatch, min(now - dispatch.at, billing.worker_timeout))
         for dispatch, worker in invoked
     )
-    used = context.journal.spent + own_requests(context, bucket, billing)
-    answered, tiles = len(context.answers), context.manifest.tiling.count
-    looks = sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values())
-    shares = context.manifest.shares
     heard = {(shares.owner(place)[0], m.attempt) for place, m in answers.items()}
     usage = Usage(
-        puts=used.puts + answered // shares.per_object + len(context.errors),
-        gets=used.gets + answered * tiles + len(heard),
-        lists=used.lists + looks,
-        invokes=used.invokes + len(invoked),
+        gets=len(answers) * context.manifest.tiling.count + len(heard),
+        lists=sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values()),
+        invokes=len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
-        coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
-        transfer_out_gb=used.received / GB,
     )
-    return usage, cost(usage, billing.prices), bound * gigabytes
+    return usage, bound * gigabytes
 
 
 def _unsaid_seconds(context: RunContext, worker: int, dispatch: Dispatch, longest: float) -> float:

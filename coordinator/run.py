@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from blockstore import keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
-from blockstore.errors import ObjectMissing
 from blockstore.manifest import Manifest, load_manifest
-from blockstore.records import RunSpec, RunStatus
+from blockstore.records import RunSpec
 from blockstore.runs import RunStore
+from coordinator.cancel import cancel_run
 from coordinator.collect import THREADS, Collector
 from coordinator.conclude import conclude
 from coordinator.context import RunContext
+from coordinator.decode_options import DecodeOptions, check_decoding
 from coordinator.dispatch import Dispatcher
 from coordinator.estimate import check_estimator
 from coordinator.events import Event
 from coordinator.finished import load_finished
+from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused, MatrixReplaced, check_deadline, check_x
 from coordinator.journal import Journal, load_journal, timestamp
 from coordinator.loop import RunLoop
@@ -36,12 +38,11 @@ from coordinator.relaunch import Relaunch, parse_relaunch
 from coordinator.report import Billing
 from coordinator.restore import opening, restore_tasks, stop_markers
 from coordinator.state import Rules, initial_state
+from coordinator.stored_answers import StoredAnswers
 from coordinator.until import Until, parse_until
 from polarcodes import code_from_manifest
 
 __all__ = ["cancel_run", "resume_run", "start_run"]
-
-FINAL = ("exact", "estimated", "failed", "cancelled", "stopped")
 
 
 def start_run(
@@ -56,6 +57,9 @@ def start_run(
     metric: str = "vector",
     relaunch: str | float | Relaunch | None = None,
     reference: str | None = None,
+    decode: str = "local",
+    result: str = "npy",
+    options: DecodeOptions | None = None,
     on_event: Callable[[Event], None] | None = None,
     run: str | None = None,
     clock: Clock | None = None,
@@ -76,6 +80,8 @@ def start_run(
     relaunch : "share=0.9", "times=3" or both: when slow workers are invoked once more
     reference : id of an exact run on this matrix with an x_ref of the same shape: the workers get
         x - x_ref, and A x_ref is added to what they answer (`coordinator.reference`)
+    decode : "local" or "lambda", where the product is decoded; result : "npy" or "zarr", what it is
+        written as; options : memory of this process, and the decode function
     run : id to use (`blockstore.keys.new_run_id`); drawn if None
     billing : memory, time-out and prices of the worker function, and the planned figures
     time_left : seconds until the platform ends this process: near it the run is handed over
@@ -95,6 +101,7 @@ def start_run(
     vector = check_x(x, manifest)
     clock = clock or SystemClock()
     now = clock.now()
+    drawn = run is None
     run = keys.validate_run(run) if run else keys.new_run_id(int(now * 1000), os.urandom(10))
     policy = parse_relaunch(relaunch)
     check_estimator(code_from_manifest(manifest.code), estimator, metric)  # the code can be made
@@ -119,10 +126,14 @@ def start_run(
         metric=metric,
         relaunch=None if policy is None else str(policy),
         reference=reference,
+        decode=decode,
+        result=result,
     )
+    options = replace(options or DecodeOptions(), time_left=time_left)
+    check_decoding(AnswerForm.of(manifest, sent.shape, sent.dtype.str), spec, options)
     store = RunStore(metered, run)
     taken = f"run {run} has begun already: resume it, or leave the id out to start another one"
-    if metered.head(keys.run_key(run)) is not None:
+    if not drawn and metered.head(keys.run_key(run)) is not None:
         raise InputRefused(taken)
     if known is not None:
         store.save_asked(vector)
@@ -130,7 +141,7 @@ def start_run(
     journal = Journal(spec)
     if not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
-    context = RunContext.open(metered, manifest, journal, clock, on_event, known)
+    context = RunContext.open(metered, manifest, journal, clock, on_event, known, options)
     return _carry(context, metered, invoker, billing, time_left, threads, fastest)
 
 
@@ -139,6 +150,7 @@ def resume_run(
     run: str,
     *,
     invoker: Invoker,
+    options: DecodeOptions | None = None,
     on_event: Callable[[Event], None] | None = None,
     clock: Clock | None = None,
     billing: Billing | None = None,
@@ -155,6 +167,7 @@ def resume_run(
     Raises `ObjectMissing` for no such run, `MatrixReplaced` if the matrix was encoded anew since,
     `InputRefused` if its reference is gone, and what `start_run` raises.
     """
+    options = replace(options or DecodeOptions(), time_left=time_left)
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
     journal = load_journal(store)
@@ -165,38 +178,14 @@ def resume_run(
         )
     if journal.spec.decisive is None:
         invoker.check()
-    elif (finished := load_finished(store)) is not None:
+    elif (finished := load_finished(store, options.memory)) is not None:
         return finished
     clock, spec = clock or SystemClock(), journal.spec
     known = None
     if spec.reference is not None:
         known = load_reference(metered, spec.reference, manifest, spec.x_shape)
-    context = RunContext.open(metered, manifest, journal, clock, on_event, known)
+    context = RunContext.open(metered, manifest, journal, clock, on_event, known, options)
     return _carry(context, metered, invoker, billing, time_left, threads)
-
-
-def cancel_run(bucket: Bucket, run: str) -> RunStatus:
-    """Tell the workers not to start and the coordinator to end; the estimate is kept.
-
-    Returns the status then. A run that has ended stays as it is, and so does its status. Raises
-    `ObjectMissing` for no such run.
-    """
-    store = RunStore(bucket, run)
-    spec = store.load_spec()
-    try:
-        status = store.get_status()
-    except ObjectMissing:
-        status = RunStatus(
-            run=run, state="planned", arrivals=0, workers=spec.workers, subtasks=spec.subtasks
-        )
-    if status.state in FINAL:
-        return status
-    for attempt in range(1, spec.attempt + 1):
-        store.put_stop(attempt)
-    message = "the run was cancelled on request"
-    status = replace(status, state="cancelled", message=message)
-    store.put_status(status)
-    return status
 
 
 def _carry(
@@ -236,6 +225,7 @@ def _carry(
         workers=manifest.workers,
         clock=clock,
         threads=threads,
+        stored=isinstance(context.answers, StoredAnswers),
     )
     dispatcher = Dispatcher(context, invoker)
     performer = Performer(context, dispatcher, stops)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from polarcodes import ErasureCode
     from polarlambda.request import Metric
     from polarlambda.result import Arrival, Result
-    from polarlambda.session import Session
+    from polarlambda.session import Mode, Session
     from polarlambda.vectors import Vector
 
     On = Literal["local", "lambda"]
@@ -214,16 +214,17 @@ class CodedMatrix:
         result = run(self.manifest, self._bucket, self._settings, request, listeners)
         return request.completed(result)
 
-    def session(self, mode: Literal["invoke"] = "invoke") -> Session:
-        """A series of products on this matrix: clients, limits and plans are kept between them.
+    def session(self, mode: Mode = "invoke", *, idle_limit: float = 30.0) -> Session:
+        """A series of products on this matrix; close it, or use it as a context manager.
 
-        mode : "invoke", one invocation per worker and product
+        mode : "invoke", one invocation per worker and product; "resident", workers that stay, keep
+            their blocks in memory and are told of each product through S3. `Session.plan` says
+            which is cheaper; residents are the faster ones
+        idle_limit : seconds without a product after which residents end (the next product invokes
+            them again), so that a coordinator that died is not billed for long
 
-        Close it, or use it as a context manager. Raises `BadInput`, `SettingMissing`,
-        `FunctionMissing`, `InvokeDenied`.
+        Raises `BadInput`, `SettingMissing`, `FunctionMissing`, `InvokeDenied`.
         """
         from polarlambda.session import Session
 
-        if mode != "invoke":
-            raise BadInput(f'mode must be "invoke", got {mode!r}')
-        return Session(self.manifest, self._bucket, self._settings)
+        return Session(self.manifest, self._bucket, self._settings, mode, idle_limit)

@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
-from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, to_result
 from polarlambda.request import read_request
-from polarlambda.session_usage import SessionUsage
+from polarlambda.session_usage import SessionUsage, Tally
 from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
     from coordinator.events import Event
-    from coordinator.outcome import Outcome
+    from coordinator.planning import SeriesPlan
+    from coordinator.residents import Residents
     from polarlambda.request import Metric
     from polarlambda.result import Arrival, Result
     from polarlambda.settings import Settings
     from polarlambda.vectors import Vector
 
+    Mode = Literal["resident", "invoke"]
+
 FASTEST = 0.02  # seconds between two looks for answers: in a series every product's wait counts
+IDLE_LIMIT = 30.0
+LEAST_IDLE_LIMIT = 1.0
 
 
 class Session:
     """Made by `CodedMatrix.session`; a context manager.
 
-    with matrix.session() as session:
+    with matrix.session(mode="resident") as session:
         for _ in range(100):
             x = step(session.multiply(x).value)
 
     Every product is a run like any other, with its id, its objects and its report: it can be
-    watched, resumed and shown. One product at a time; not for several threads.
+    watched, resumed and shown. One product at a time; not for several threads. `id` names the
+    session's announcements in the bucket.
     """
 
-    def __init__(self, manifest: Manifest, bucket: Bucket, settings: Settings) -> None:
-        from coordinator.cost import Usage
+    def __init__(
+        self,
+        manifest: Manifest,
+        bucket: Bucket,
+        settings: Settings,
+        mode: Mode = "invoke",
+        idle_limit: float = IDLE_LIMIT,
+    ) -> None:
+        from blockstore.keys import new_run_id
+        from coordinator.ports import SystemClock
 
+        if mode not in ("resident", "invoke"):
+            raise BadInput(f'mode must be "resident" or "invoke", got {mode!r}')
+        if not (LEAST_IDLE_LIMIT <= idle_limit < math.inf):
+            raise BadInput(
+                f"idle_limit must be {LEAST_IDLE_LIMIT:g} s or more and finite, got {idle_limit!r}"
+            )
         self.manifest = manifest
+        self.mode = mode
         self._bucket = bucket
         self._worker = DeployedWorker.find(settings)
-        self._products = self._bytes_read = self._bytes_written = 0
-        self._used = Usage()
+        self._clock = SystemClock()
+        self._idle_limit = idle_limit
+        self._tally = Tally(manifest, resident=mode == "resident")
+        self._residents: Residents | None = None
         self._closed = False
+        self.id = new_run_id(int(self._clock.now() * 1000), os.urandom(10))
 
     def multiply(
         self,
@@ -63,8 +88,11 @@ class Session:
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
         """Compute A x; every argument, the `Result` and the errors are those of
-        `CodedMatrix.multiply`. Raises `BadInput` once the session is closed.
+        `CodedMatrix.multiply`. Raises `BadInput` once the session is closed, and `PlanRefused` if
+        resident workers cannot keep their blocks in memory.
         """
+        from dataclasses import replace
+
         from coordinator.run import start_run
 
         if self._closed:
@@ -80,36 +108,53 @@ class Session:
             reference=reference,
         )
         shape, sent = request.x.shape, request.sent_dtype
+        billing = self._worker.billing(self.manifest, shape, sent)
+        residents = self._with_residents(shape, sent) if self.mode == "resident" else None
+        listeners = Listeners(on_arrival, on_event)
+
+        def hear(event: Event) -> None:
+            if residents is not None:
+                residents.hear(event)
+            listeners.hear(event)
+
         outcome = start_run(
             self._bucket,
             self.manifest,
             request.x,
-            invoker=self._worker.invoker(),
-            on_event=Listeners(on_arrival, on_event).hear,
-            billing=self._worker.billing(self.manifest, shape, sent),
+            invoker=residents or self._worker.invoker(),
+            on_event=hear,
+            billing=billing if residents is None else replace(billing, stays=residents.stays),
+            clock=self._clock,
             fastest=FASTEST,
             **request.options,
         )
-        self._count(outcome, shape, sent)
+        self._tally.add(outcome, shape, sent)
         return request.completed(to_result(outcome))
+
+    def plan(self, x_columns: int = 1, x_dtype: str = "float64") -> SeriesPlan:
+        """Time and dollars of a product in both modes, and the gap between products up to which
+        residents are cheaper. Raises `PlanRefused`."""
+        shape = (self.manifest.columns, x_columns) if x_columns != 1 else (self.manifest.columns,)
+        return self._worker.series_plan(self.manifest, shape, np.dtype(x_dtype))
 
     @property
     def usage(self) -> SessionUsage:
-        """What the products so far have used: requests, bytes, GB-seconds, dollars."""
-        from coordinator.cost import cost
-
-        return SessionUsage(
-            products=self._products,
-            usage=self._used,
-            bytes_read=self._bytes_read,
-            bytes_written=self._bytes_written,
-            cost=cost(self._used, self._worker.limits.prices),
-        )
+        """What the session has used so far: requests, bytes, GB-seconds, dollars. Residents count
+        for all the time that they were alive, up to now."""
+        residents = self._residents
+        alive = None if residents is None else residents.stays.usage(self._clock.now())
+        invoked = 0 if residents is None else residents.stays.invocations
+        return self._tally.total(self._worker.limits.prices, alive, invoked)
 
     def close(self) -> None:
-        """End the session. May be called again."""
-        if not self._closed:
-            self._closed = True
+        """End the session: residents go. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._residents is not None:
+                self._residents.end()
+        finally:
             self._worker.close()
 
     def __enter__(self) -> Session:
@@ -123,15 +168,26 @@ class Session:
     ) -> None:
         self.close()
 
-    def _count(self, outcome: Outcome, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Add a product to the totals: each of N workers has read its blocks and x."""
-        from blockstore.tasks import compute_dtype
+    def _with_residents(self, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]) -> Residents:
+        """The session's residents, which can hold their blocks and this x."""
+        from coordinator.planning import check_resident
+        from coordinator.residents import Residents
+        from coordinator.stays import Stays
 
-        manifest, columns = self.manifest, prod(shape[1:])
-        entries = manifest.shares.per_worker * manifest.block_rows * manifest.columns
-        block = entries * np.dtype(manifest.dtype).itemsize
-        answer = manifest.block_rows * columns * compute_dtype(manifest.dtype, dtype).itemsize
-        self._products += 1
-        self._used += outcome.usage
-        self._bytes_read += manifest.workers * (block + prod(shape) * dtype.itemsize)
-        self._bytes_written += outcome.arrivals * answer
+        plan = self._worker.series_plan(self.manifest, x_shape, x_dtype)
+        check_resident(plan)
+        if self._residents is None:
+            limits, shares = self._worker.limits, self.manifest.shares
+            tiles = shares.per_worker * self.manifest.tiling.count
+            self._residents = Residents(
+                self._bucket,
+                self.id,
+                self.manifest.workers,
+                self._worker.invoker(),
+                self._clock,
+                stays=Stays(limits.memory_mb, limits.timeout, tiles),
+                timeout=limits.timeout,
+                idle_limit=self._idle_limit,
+                cold_seconds=plan.invoke_seconds,
+            )
+        return self._residents

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from blockstore.manifest import Manifest
     from coordinator.cost import Cost, Usage
+    from coordinator.outcome import Outcome
+    from coordinator.prices import Prices
 
 MB = 1e6
 
@@ -58,3 +64,51 @@ class SessionUsage:
             f"{self.bytes_read / MB:,.1f} MB read, {self.gb_seconds:,.1f} GB-seconds, "
             f"${self.dollars:.6f}"
         )
+
+
+class Tally:
+    """Adds up the products of a session on `manifest`'s matrix."""
+
+    def __init__(self, manifest: Manifest, *, resident: bool) -> None:
+        from coordinator.cost import Usage
+
+        self._manifest = manifest
+        self._resident = resident
+        self._products = self._x_bytes = self._answer_bytes = 0
+        self._used = Usage()
+
+    def add(self, outcome: Outcome, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Count a product with an x of this shape and dtype: every worker has read it."""
+        from blockstore.tasks import compute_dtype
+
+        manifest = self._manifest
+        rows = manifest.block_rows * prod(shape[1:])
+        self._products += 1
+        self._used += outcome.usage
+        self._x_bytes += manifest.workers * prod(shape) * dtype.itemsize
+        itemsize = compute_dtype(manifest.dtype, dtype).itemsize
+        self._answer_bytes += outcome.arrivals * rows * itemsize
+
+    def total(self, prices: Prices, alive: Usage | None, invoked: int) -> SessionUsage:
+        """The totals; `alive`: what residents have used since the last product, of which `invoked`
+        were invoked in all, each of them having read its blocks once."""
+        from coordinator.cost import cost
+
+        manifest = self._manifest
+        used = self._used if alive is None else self._used + alive
+        entries = manifest.shares.per_worker * manifest.block_rows * manifest.columns
+        times = invoked if self._resident else used.invokes
+        blocks = times * entries * _itemsize(manifest.dtype)
+        return SessionUsage(
+            products=self._products,
+            usage=used,
+            bytes_read=blocks + self._x_bytes,
+            bytes_written=self._answer_bytes,
+            cost=cost(used, prices),
+        )
+
+
+def _itemsize(dtype: str) -> int:
+    import numpy as np
+
+    return np.dtype(dtype).itemsize

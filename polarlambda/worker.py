@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from blockstore.manifest import Manifest
     from coordinator.invoker import LambdaInvoker
+    from coordinator.planning import SeriesPlan
     from coordinator.report import Billing
 
 INVOKE_THREADS = 32
@@ -74,6 +75,20 @@ class DeployedWorker:
                 planned=plan.to_json(),
             )
         return self._billings[key]
+
+    def series_plan(
+        self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
+    ) -> SeriesPlan:
+        """What a product of a series takes and costs in both modes. Raises `PlanRefused`."""
+        from coordinator.planning import plan_series
+
+        return plan_series(
+            manifest,
+            x_shape,
+            x_dtype,
+            worker_memory_mb=self.limits.memory_mb,
+            prices=self.limits.prices,
+        )
 
     def close(self) -> None:
         """Close the connections."""

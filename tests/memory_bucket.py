@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from hashlib import md5
 
 from blockstore.bucket import ObjectInfo
-from blockstore.errors import ObjectChanged, ObjectMissing
+from blockstore.errors import CorruptObject, ObjectChanged, ObjectMissing, UploadMissing
+from blockstore.uploads import LEAST_PART, Peek
 
 
 @dataclass
@@ -28,6 +29,8 @@ class MemoryBucket:
     after_put: Callable[[str], None] = lambda key: None
     objects: dict[str, Stored] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
+    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    started: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,6 +89,58 @@ class MemoryBucket:
             self.objects[key] = Stored(bytes(body), dict(metadata or {}))
         self.after_put(key)
         return True
+
+    def read_into(
+        self, view: memoryview, key: str, first: int, *, if_match: str | None = None
+    ) -> None:
+        last = first + len(view) - 1
+        body = self.get(key, first=first, last=last, if_match=if_match)
+        if len(body) != len(view):
+            raise CorruptObject(f"s3://{self.name}/{key}: shorter than its description says")
+        view[:] = body
+
+    def peek(self, key: str, count: int) -> Peek:
+        self._request("get", key)
+        stored = self._visible(key)
+        info = self._info(key)
+        return Peek(stored.body[:count], info.size, info.etag, dict(stored.metadata))
+
+    def start_upload(self, key: str, *, content_type: str | None = None) -> str:
+        self._request("put", key)
+        with self._lock:
+            self.started += 1
+            name = f"upload-{self.started}"
+            self.uploads[name] = {}
+        return name
+
+    def put_part(self, key: str, upload: str, number: int, body: bytes | bytearray) -> None:
+        self._request("put", key)
+        with self._lock:
+            self._parts(upload)[number] = bytes(body)
+
+    def finish_upload(self, key: str, upload: str, sizes: Mapping[int, int]) -> None:
+        self._request("put", key)
+        with self._lock:
+            parts = self._parts(upload)
+            if {number: len(body) for number, body in parts.items()} != dict(sizes):
+                raise CorruptObject(f"s3://{self.name}/{key}: a part is missing")
+            if any(len(parts[number]) < LEAST_PART for number in sorted(parts)[:-1]):
+                raise AssertionError("S3 refuses parts of less than 5 MB, but for the last")
+            whole = b"".join(parts[number] for number in sorted(parts))
+            self.objects[key] = Stored(whole, {})
+            del self.uploads[upload]
+
+    def abort_upload(self, key: str, upload: str) -> None:
+        self._request("delete", key)
+        self.uploads.pop(upload, None)
+
+    def _parts(self, upload: str) -> dict[int, bytes]:
+        if upload not in self.uploads:
+            raise UploadMissing(f"upload {upload} was finished or aborted")
+        return self.uploads[upload]
+
+    def delete_prefix(self, prefix: str) -> int:
+        return self.delete(key for key in list(self.objects) if key.startswith(prefix))
 
     def head(self, key: str) -> ObjectInfo | None:
         self._request("head", key)

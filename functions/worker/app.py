@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from functions.threads import limit_threads
@@ -13,47 +12,36 @@ from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
 from blockstore.errors import TaskRefused  # noqa: E402
 from blockstore.runs import RunStore  # noqa: E402
+from blockstore.sessions import ResidentTask  # noqa: E402
 from blockstore.tasks import WorkerTask  # noqa: E402
 from functions import log  # noqa: E402
-from functions.worker import report, several  # noqa: E402
-from functions.worker.faults import RunStopped  # noqa: E402
-from functions.worker.product import multiply  # noqa: E402
+from functions.worker import one, resident  # noqa: E402
 from functions.worker.settings import WorkerSettings  # noqa: E402
 
 _bucket: Bucket | None = None
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Do one `WorkerTask`. Returns {state: answered | late | stopped | failed | refused, ...}.
+    """Do one `WorkerTask`, or stay as a `ResidentTask` says and do those of its session's runs.
 
-    Idempotent: the key of the answer depends on the run and the worker alone, and the first valid
-    answer stays. A failure is written as an error record; only an error nobody thought of is also
-    raised, so that the platform's log has its traceback.
+    Returns {state: answered | late | stopped | failed | ended | refused, ...}. Idempotent: the key
+    of an answer depends on the run and the worker alone, and the first valid answer stays. A
+    failure is written as an error record; only an error nobody thought of is also raised, so that
+    the platform's log has its traceback.
     """
-    cold, began = _bucket is None, time.monotonic()
-    try:
-        task = WorkerTask.from_event(event)
-    except TaskRefused as exc:
-        log.line("refused", message=str(exc))
-        return {"state": "refused", "error": {"type": "TaskRefused", "message": str(exc)}}
-    store = RunStore(_connect(), task.run)
+    cold = _bucket is None
 
     def time_left() -> float:
         return float(context.get_remaining_time_in_millis() / 1000)
 
     try:
-        if task.subtasks > 1:
-            return several.work(store, task, time_left, cold)
-        product = multiply(store, task, time_left)
-        metadata = report.metadata(task, product, cold, time.monotonic() - began)
-        first = store.put_result(task.worker, product.value, metadata.to_metadata())
-    except RunStopped as exc:
-        log.line("stopped", message=str(exc), **report.bound(task))
-        return {"state": "stopped", "message": str(exc)}
-    except Exception as exc:  # noqa: BLE001 - whatever it is, the coordinator must hear of it
-        return report.failure(store, task, exc)
-    log.line("answered", first=first, **metadata.to_metadata() | report.bound(task))
-    return {"state": "answered" if first else "late", "worker": task.worker, "run": task.run}
+        if "session" in event:
+            return resident.serve(_connect(), ResidentTask.from_event(event), time_left, cold)
+        task = WorkerTask.from_event(event)
+    except TaskRefused as exc:
+        log.line("refused", message=str(exc))
+        return {"state": "refused", "error": {"type": "TaskRefused", "message": str(exc)}}
+    return one.do(RunStore(_connect(), task.run), task, time_left, cold)
 
 
 def _connect() -> Bucket:

@@ -8,18 +8,15 @@ are summed in float64, so that cutting a row into tiles costs no accuracy.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore.arrays import array_digest, decode_array
-from blockstore.errors import ArrayRefused, CorruptObject, ObjectMissing
-from blockstore.memory import PIECE_BYTES, PREFETCH
+from blockstore.arrays import array_digest
+from blockstore.memory import PIECE_BYTES
 from blockstore.runs import RunStore
 from blockstore.tasks import WorkerTask
 from blockstore.tiling import TileSpan
@@ -27,10 +24,9 @@ from functions.worker.faults import (
     NotFinite,
     OutOfTime,
     RunStopped,
-    TileMissing,
     WrongInput,
-    WrongShape,
 )
+from functions.worker.tiles import stream_tiles
 
 STOP_INTERVAL = 3.0  # seconds between two looks for the stop marker
 TIME_RESERVE = 2.0  # seconds kept for saying that the time is up
@@ -60,13 +56,32 @@ def load_x(store: RunStore, task: WorkerTask) -> NDArray[Any]:
     return np.ascontiguousarray(x.reshape(task.columns, -1), dtype=task.result_dtype)
 
 
+def stop_marker(store: RunStore, task: WorkerTask) -> bool:
+    """Whether the stop marker of the task's attempt is there."""
+    return store.stopped(task.attempt)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where a product's parts come from: x, a block's tiles, and whether the run was stopped."""
+
+    x: Callable[[RunStore, WorkerTask], NDArray[Any]] = load_x
+    tiles: Callable[[RunStore, WorkerTask, int], Iterator[tuple[TileSpan, NDArray[Any]]]] = (
+        stream_tiles
+    )
+    stopped: Callable[[RunStore, WorkerTask], bool] = stop_marker
+
+
+STORED = Inputs()
+
+
 def multiply(
     store: RunStore,
     task: WorkerTask,
     time_left: Callable[[], float],
     *,
     subtask: int = 0,
-    load: Callable[[RunStore, WorkerTask], NDArray[Any]] = load_x,
+    inputs: Inputs = STORED,
 ) -> Product:
     """Compute the product of one of a worker's blocks.
 
@@ -74,7 +89,7 @@ def multiply(
     ----------
     time_left : seconds until the platform ends this invocation
     subtask : which of the worker's blocks
-    load : where x comes from
+    inputs : where x, the tiles and the stop come from
 
     Raises
     ------
@@ -83,15 +98,15 @@ def multiply(
     TileMissing, WrongInput, WrongShape, NotFinite : see `functions.worker.faults`
     blockstore.errors.StoreError : x or a tile cannot be read
     """
-    if store.stopped(task.attempt):
+    if inputs.stopped(store, task):
         text = f"worker {task.worker} started" + (f" task {subtask}" if subtask else "")
         raise RunStopped(f"run {task.run} was stopped before {text}")
     waiting = looked = time.monotonic()
     reading = multiplying = squares = 0.0
-    x = load(store, task)
+    x = inputs.x(store, task)
     total: NDArray[Any] = np.zeros((task.block_rows, x.shape[1]))
     buffer = np.empty(_piece_entries(task), dtype=x.dtype)
-    for span, tile in _tiles(store, task, subtask):
+    for span, tile in inputs.tiles(store, task, subtask):
         ready = time.monotonic()
         reading += ready - waiting
         if time_left() < TIME_RESERVE:
@@ -101,7 +116,7 @@ def multiply(
             )
         if ready - looked > STOP_INTERVAL:
             looked = ready
-            if store.stopped(task.attempt):
+            if inputs.stopped(store, task):
                 raise RunStopped(f"run {task.run} was stopped while worker {task.worker} worked")
         squares += _add_product(total, span, tile, x, buffer)
         del tile  # or it would still be held while the next one is awaited
@@ -116,41 +131,6 @@ def multiply(
         )
     scale = float(np.sqrt(squares / task.block_rows / x.shape[1]) * np.linalg.norm(x))
     return Product(value, reading, multiplying, scale)
-
-
-def _tiles(
-    store: RunStore, task: WorkerTask, subtask: int
-) -> Iterator[tuple[TileSpan, NDArray[Any]]]:
-    """The block's tiles in order, the next `PREFETCH` of them on their way."""
-    with ThreadPoolExecutor(PREFETCH, thread_name_prefix="tiles") as pool:
-        coming: deque[Future[NDArray[Any]]] = deque()
-        submitted = 0
-        try:
-            for tile in range(task.tiling.count):
-                while submitted < task.tiling.count and len(coming) <= PREFETCH:
-                    coming.append(pool.submit(_load_tile, store, task, subtask, submitted))
-                    submitted += 1
-                yield task.tiling.span(tile), coming.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _load_tile(store: RunStore, task: WorkerTask, subtask: int, tile: int) -> NDArray[Any]:
-    key = task.tile_key(tile, subtask)
-    block = task.block(subtask)
-    try:
-        found = decode_array(store.bucket.get(key))
-    except ObjectMissing as exc:
-        raise TileMissing(f"tile {tile} of block {block} is not there: {exc}") from exc
-    except (CorruptObject, ArrayRefused) as exc:
-        raise CorruptObject(f"tile {tile} of block {block}: {exc}") from exc
-    expected = task.tiling.span(tile).shape
-    if found.shape != expected or found.dtype != np.dtype(task.dtype):
-        raise WrongShape(
-            f"s3://{store.bucket.name}/{key}: {expected} {task.dtype} expected, "
-            f"found {found.shape} {found.dtype}: encode the matrix again"
-        )
-    return found
 
 
 def _piece_entries(task: WorkerTask) -> int:

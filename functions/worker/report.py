@@ -17,7 +17,9 @@ from functions.worker.product import Product
 MAX_MESSAGE = 1000
 
 
-def metadata(task: WorkerTask, product: Product, cold: bool, seconds: float) -> AnswerMetadata:
+def metadata(
+    task: WorkerTask, product: Product, cold: bool, seconds: float, polls: int = 0
+) -> AnswerMetadata:
     """The answer's metadata: what was multiplied, and where time and memory went."""
     return AnswerMetadata(
         x_digest=task.x_digest,
@@ -29,6 +31,8 @@ def metadata(task: WorkerTask, product: Product, cold: bool, seconds: float) -> 
         seconds_total=seconds,
         peak_memory=peak_memory(),
         scale=product.scale,
+        polls=polls,
+        finite=True,  # or `multiply` would have raised
     )
 
 

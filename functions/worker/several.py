@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,37 +20,43 @@ from blockstore.tasks import WorkerTask
 from functions import log
 from functions.worker import report
 from functions.worker.faults import TileMissing
-from functions.worker.product import Product, load_x, multiply
+from functions.worker.product import STORED, Inputs, Product, multiply
 
 ONE_BLOCK = (TileMissing, CorruptObject)  # the other blocks may still be multiplied
 
 
 def work(
-    store: RunStore, task: WorkerTask, time_left: Callable[[], float], cold: bool
+    store: RunStore,
+    task: WorkerTask,
+    time_left: Callable[[], float],
+    cold: bool,
+    inputs: Inputs = STORED,
+    polls: int = 0,
 ) -> dict[str, Any]:
     """Do the tasks that `task` names, in order. Returns {state: answered | late, ...}.
 
     Raises what `functions.worker.product.multiply` raises: at once, or, for a tile of one block
     that is missing or damaged, when the other blocks are done.
     """
-    load = cache(load_x)  # once for all tasks
+    inputs = replace(inputs, x=cache(inputs.x))  # once for all tasks
     put, lost, began = 0, None, time.monotonic()
     for first, last in task.objects:
         try:
             products = [
-                multiply(store, task, time_left, subtask=subtask, load=load)
+                multiply(store, task, time_left, subtask=subtask, inputs=inputs)
                 for subtask in range(first, last + 1)
             ]
         except ONE_BLOCK as exc:
             lost = lost or exc
             continue
         done = time.monotonic()
-        metadata = report.metadata(task, _together(products), cold, done - began).to_metadata()
+        figures = report.metadata(task, _together(products), cold, done - began, polls)
+        metadata = figures.to_metadata()
         values = products[0].value
         if len(products) > 1:
             values = np.concatenate([product.value for product in products])
         new = store.put_part(task.worker, first, last, values, metadata)
-        began, put = done, put + new
+        began, put, polls = done, put + new, 0
         log.line("answered", first=new, tasks=[first, last], **metadata | report.bound(task))
     if lost is not None:
         raise lost

@@ -2,10 +2,12 @@
 product's.
 
 Only events that name a ``run`` and a ``worker`` are touched, so coordinators are never delayed
-or failed. The run's number is the order in which runs are first seen, from 0. Everything is a
-function of (seed, run's number, worker, attempt): the order in which concurrent requests come in
-changes nothing. A worker that is invoked again meets another delay of the same run, as on Lambda,
-where slowness hardly persists; one that dies does so at every attempt.
+or failed. Resident workers, which serve run after run, are not touched when they are invoked but
+in every run, when their answer comes in (`residents.ResidentChaos`). The run's number is the order
+in which runs are first seen, from 0. Everything is a function of (seed, run's number, worker,
+attempt): the order in which concurrent requests come in changes nothing. A worker that is invoked
+again meets another delay of the same run, as on Lambda, where slowness hardly persists; one that
+dies does so at every attempt.
 """
 
 from __future__ import annotations
@@ -85,8 +87,11 @@ class Chaos:
         key = _worker_of(event)
         if key is None:
             return Fate()
-        run, worker, workers = key
-        column = self._column(run, worker, workers, event.get("attempt"))
+        return self.fate_of(*key, event.get("attempt"))
+
+    def fate_of(self, run: str, worker: int, workers: int, attempt: Any) -> Fate:
+        """What happens to an attempt of a worker in a run."""
+        column = self._column(run, worker, workers, attempt)
         delay = self._delay(run, column, workers) * self.settings.scale
         return Fate(delay, worker in self._doomed_workers(run, workers))
 
@@ -168,7 +173,7 @@ def _seconds(path: Path, row: int, column: int, text: str) -> float:
 
 def _worker_of(event: Any) -> tuple[str, int, int] | None:
     """(run, worker, workers) of a worker's event; None for any other."""
-    if not isinstance(event, dict):
+    if not isinstance(event, dict) or "session" in event:
         return None
     run, worker, workers = event.get("run"), event.get("worker"), event.get("workers")
     if not (isinstance(run, str) and isinstance(worker, int) and worker >= 0):

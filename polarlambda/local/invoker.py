@@ -9,6 +9,7 @@ import json
 import time
 import uuid
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from polarlambda.local.chaos import Chaos, Fate
@@ -16,6 +17,7 @@ from polarlambda.local.concurrency import Concurrency
 from polarlambda.local.environment import Environment, Outcome, failure
 from polarlambda.local.journal import Invocation, Journal, billed_ms
 from polarlambda.local.pool import EnvironmentPool, InitError
+from polarlambda.local.residents import ResidentChaos
 from polarlambda.local.runtime_api import Call
 
 LOG_TAIL = 4096  # bytes of log that an answer may carry
@@ -59,13 +61,20 @@ class _Timing:
 
 class Invoker:
     """``retry_delay``: seconds before an asynchronous invocation is tried again (AWS: a minute,
-    then two).
+    then two). ``mark``: see `residents.ResidentChaos`.
     """
 
     def __init__(
-        self, concurrency: Concurrency, chaos: Chaos, journal: Journal, *, retry_delay: float
+        self,
+        concurrency: Concurrency,
+        chaos: Chaos,
+        journal: Journal,
+        *,
+        retry_delay: float,
+        mark: Path,
     ) -> None:
         self.chaos = chaos
+        self.residents = ResidentChaos(mark, self._sleep)
         self._concurrency = concurrency
         self._journal = journal
         self._retry_delay = retry_delay
@@ -137,9 +146,11 @@ class Invoker:
         self._quiet.clear()
         try:
             environment = await job.pool.acquire()
+            self.residents.began(job.event, environment)
             try:
                 return await self._run_in(environment, job)
             finally:
+                self.residents.ended(job.event, environment)
                 job.pool.release(environment)
         except InitError as error:
             timing = _Timing(error.environment, cold=True, started=time.time())
@@ -211,16 +222,22 @@ class Invoker:
         on.
         """
         if fate.delay > 0:
-            self._sleepers += 1
-            try:
-                await asyncio.wait_for(self._wake.wait(), min(fate.delay, limit))
+            if await self._sleep(min(fate.delay, limit)):
                 return failure("drained", "Runtime.ExitError", call.request_id, "drained")
-            except TimeoutError:
-                if fate.delay >= limit:
-                    return await environment.time_out(call)
-            finally:
-                self._sleepers -= 1
+            if fate.delay >= limit:
+                return await environment.time_out(call)
         return await environment.fail(call) if fate.dies else None
+
+    async def _sleep(self, seconds: float) -> bool:
+        """Sleep a delay; True if the sleepers were woken before it was over."""
+        self._sleepers += 1
+        try:
+            await asyncio.wait_for(self._wake.wait(), seconds)
+        except TimeoutError:
+            return False
+        finally:
+            self._sleepers -= 1
+        return True
 
 
 def _record(

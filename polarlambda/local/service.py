@@ -27,6 +27,7 @@ from polarlambda.local.invoke_api import InvokeApi
 from polarlambda.local.invoker import Invoker
 from polarlambda.local.journal import Journal
 from polarlambda.local.pool import EnvironmentPool, InitError
+from polarlambda.local.residents import MARK
 from polarlambda.local.template import FunctionConfig
 
 ADMIN = "/_local/"
@@ -68,6 +69,7 @@ class Service:
             Chaos(ChaosSettings(**settings.chaos)),
             self._journal,
             retry_delay=settings.retry_delay,
+            mark=Path(settings.folder) / MARK,
         )
         self._pools: dict[str, EnvironmentPool] = {}
         self._api = InvokeApi(self._pools, self._invoker)
@@ -75,7 +77,7 @@ class Service:
     async def start(self) -> str:
         """Listen; returns ``host:port``. The functions' imports go on in the background."""
         server = await http.serve(self._handle)
-        address = http.address(server)
+        address = self._invoker.residents.address = http.address(server)
         endpoints = {
             "AWS_ENDPOINT_URL_S3": self._settings.endpoint_s3,
             "AWS_ENDPOINT_URL_LAMBDA": f"http://{address}",
@@ -120,6 +122,11 @@ class Service:
             if action == "drain":
                 count = await self._invoker.drain(wait=options.get("wait", True))
                 return http.json_response(200, {"drained": count})
+            if action == "answer":  # a resident's, on its way into the store
+                kept = await self._invoker.residents.admit(
+                    options["key"], options["attempt"], self._invoker.chaos
+                )
+                return http.json_response(200, {"kept": kept})
             if action == "warm":
                 await self._warm(options["function"], options["count"])
                 return http.json_response(200, {})

@@ -211,7 +211,7 @@ class LocalStack:
             self.endpoint_s3 = f"http://localhost:{listening.getsockname()[1]}"
             self._storage = ServerProcess(
                 "polarlambda.local.storage",
-                [str(listening.fileno())],
+                [str(listening.fileno()), str(self.folder)],
                 log=self.folder / "storage.log",
                 pass_fds=[listening.fileno()],
             )

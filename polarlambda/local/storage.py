@@ -1,17 +1,25 @@
 """The S3 server's process: moto on a socket that the stack has opened, quiet.
 
-    python -m polarlambda.local.storage FD
+    python -m polarlambda.local.storage FD FOLDER
 
-Prints one line when it is ready; ends when its standard input ends.
+While there are resident workers (see `residents`; the stack's FOLDER says so), the Lambda service
+is asked about every answer before it is stored. Prints one line when it is ready; ends when its
+standard input ends.
 """
 
 from __future__ import annotations
 
+import http.client
+import json
 import logging
 import os
 import socket
 import sys
 import threading
+from pathlib import Path
+from typing import Any
+
+from polarlambda.local.residents import MARK, answer_of
 
 
 def main() -> None:
@@ -24,7 +32,7 @@ def main() -> None:
     server = make_server(
         "localhost",
         listening.getsockname()[1],
-        create_backend_app("s3"),
+        held_up(create_backend_app("s3"), Path(sys.argv[2]) / MARK),
         threaded=True,
         request_handler=MotoRequestHandler,
         fd=listening.fileno(),
@@ -33,6 +41,33 @@ def main() -> None:
     sys.stdout.write("{}\n")
     sys.stdout.flush()
     server.serve_forever()
+
+
+def held_up(store: Any, mark: Path) -> Any:
+    """The WSGI application `store`, which keeps a resident's answer when the service agrees."""
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["REQUEST_METHOD"] == "PUT" and mark.exists():
+            key = environ["PATH_INFO"].lstrip("/").partition("/")[2]
+            attempt = int(environ.get("HTTP_X_AMZ_META_ATTEMPT", 1))
+            if answer_of(key) is not None and not _kept(mark.read_text(), key, attempt):
+                start_response("503 Service Unavailable", [("Content-Length", "0")])
+                return [b""]
+        return store(environ, start_response)
+
+    return application
+
+
+def _kept(service: str, key: str, attempt: int) -> bool:
+    connection = http.client.HTTPConnection(service)
+    try:
+        connection.request("POST", "/_local/answer", json.dumps({"key": key, "attempt": attempt}))
+        answer: dict[str, bool] = json.loads(connection.getresponse().read())
+    except OSError:  # the stack is ending
+        return False
+    finally:
+        connection.close()
+    return answer["kept"]
 
 
 def _end_with_stdin() -> None:

@@ -59,6 +59,20 @@ class GramGradient:
         """(p, k) of theta."""
         return self._objective.shape(len(self._moments.labels))
 
+    @property
+    def samples(self) -> int:
+        """n, by which W w is divided in the gradient."""
+        return self._objective.samples
+
+    def weights(self, theta: Array) -> Array:
+        """The w (d, k) of theta that W is multiplied by."""
+        return self._objective.split(theta)[0]
+
+    def assembled(self, theta: Array, rows: Rows) -> Gradient:
+        """The gradient at theta from all of W w, however that was come by."""
+        value, loss = self._assemble(theta, rows.value)
+        return Gradient(value, loss, spent=rows.spent)
+
     def gradient(self, theta: Array, tolerance: float = 0.0) -> Gradient:
         """The gradient at theta; see the class for what a tolerance leaves out."""
         rows = self._at(theta, tolerance)

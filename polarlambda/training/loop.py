@@ -111,10 +111,13 @@ class Descent:
             exact, error, recovered, spent = False, 0.0, 0.0, Spent()
         else:
             found = self.source.gradient(move.theta, tolerance)
-            with np.errstate(over="ignore", invalid="ignore"):
-                norm = float(np.linalg.norm(found.value))
+            norm, spent = _norm(found.value), found.spent
+            first = norm if before is None else before.first_norm
+            if not found.exact and self.stop.promised(found.loss, norm, first):
+                found = self.source.gradient(move.theta, 0.0)  # only an exact one can say so
+                norm, spent = _norm(found.value), spent + found.spent
             value, loss, exact = found.value, found.loss, found.exact
-            error, recovered, spent = found.error, found.recovered, found.spent
+            error, recovered = found.error, found.recovered
         spent = move.spent + spent
         return Iterate(
             iteration=iteration,
@@ -133,6 +136,11 @@ class Descent:
             dollars=(0.0 if before is None else before.dollars) + spent.dollars,
             runs=spent.runs,
         )
+
+
+def _norm(value: Array) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.linalg.norm(value))
 
 
 def _stagnated(at: Iterate) -> Ending:

@@ -50,10 +50,12 @@ class Stop:
         """Whether a goal is met; only exact gradients can say so."""
         if not at.exact:
             return False
-        if at.norm == 0.0:
-            return True
-        by_norm = self.gradient_norm is not None and at.norm <= self.gradient_norm * at.first_norm
-        return by_norm or (self.loss is not None and at.loss <= self.loss)
+        return at.norm == 0.0 or self.promised(at.loss, at.norm, at.first_norm)
+
+    def promised(self, loss: float, norm: float, first_norm: float) -> bool:
+        """Whether a goal would be met if these were exact: worth an exact gradient to know."""
+        by_norm = self.gradient_norm is not None and norm <= self.gradient_norm * first_norm
+        return by_norm or (self.loss is not None and loss <= self.loss)
 
     def limit(self, at: Iterate, last_cost: float) -> tuple[State, str] | None:
         """Which limit keeps the next iteration from being made."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import polarlambda
+from coordinator.refusals import PlanRefused
 from polarlambda.errors import BadInput
 from polarlambda.settings import SettingMissing
 
@@ -71,8 +74,11 @@ def test_an_estimate_and_a_resumed_run_are_those_of_ordinary_products(matrix, lo
 
 def test_bad_input_is_refused_before_anything_is_written(matrix):
     _, coded = matrix
-    with pytest.raises(BadInput, match="mode must be \"invoke\", got 'eager'"):
+    with pytest.raises(BadInput, match='mode must be "resident" or "invoke"'):
         coded.session(mode="eager")
+    for seconds in (0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(BadInput, match="idle_limit must be 1 s or more"):
+            coded.session(mode="resident", idle_limit=seconds)
     with coded.session() as session:
         before = len(polarlambda.list_runs())
         with pytest.raises(ValueError, match="until"):
@@ -102,3 +108,24 @@ def test_a_product_can_be_that_of_a_difference(matrix):
         second = session.multiply(x + 1e-3, reference=first)
     assert second.exact
     assert_product(second.value, A, x + 1e-3)
+
+
+def test_the_plan_says_which_mode_is_cheaper(matrix):
+    _, coded = matrix
+    with coded.session() as session:
+        plan = session.plan()
+        assert plan.resident_seconds < plan.invoke_seconds
+        gap = plan.break_even
+        assert plan.resident_dollars(gap) == pytest.approx(plan.invoke_dollars)
+        assert (plan.cheaper(0.9 * gap), plan.cheaper(1.1 * gap)) == ("resident", "invoke")
+        assert f"up to {gap:.1f} s" in str(plan) and plan.to_json()["fits"]
+        assert session.plan(x_columns=50).resident_memory > plan.resident_memory
+
+
+def test_blocks_that_do_not_fit_are_refused_before_anything_is_announced(matrix):
+    _, coded = matrix
+    with coded.session(mode="resident") as session:
+        session._worker.limits = replace(session._worker.limits, memory_mb=121)
+        with pytest.raises(PlanRefused, match=r"worker_memory_mb = 12[2-9] would fit"):
+            session.multiply(np.ones(9))
+        assert session.usage.requests == 0

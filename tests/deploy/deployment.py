@@ -101,8 +101,15 @@ class Deployment:
 
     def invoke(self, event: dict[str, Any]) -> dict[str, Any]:
         """Invoke the deployed coordinator and wait; what it returns, or the error it raises."""
+        return self._invoke("CoordinatorName", event)
+
+    def invoke_worker(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The same with the worker."""
+        return self._invoke("WorkerName", event)
+
+    def _invoke(self, output: str, event: dict[str, Any]) -> dict[str, Any]:
         answer = self.client("lambda").invoke(
-            FunctionName=self.outputs["CoordinatorName"], Payload=json.dumps(event).encode()
+            FunctionName=self.outputs[output], Payload=json.dumps(event).encode()
         )
         returned: dict[str, Any] = json.loads(answer["Payload"].read())
         return returned

@@ -18,6 +18,9 @@ from botocore.exceptions import ClientError
 from numpy.typing import NDArray
 
 from blockstore.keys import new_run_id
+from blockstore.manifest import Manifest
+from blockstore.sessions import Announcement, ResidentTask
+from blockstore.tasks import WorkerTask
 from tests.deploy.deployment import SAM, STACK, Deployment
 from tests.template.cloudformation import load_template, statements
 
@@ -35,7 +38,8 @@ PERMISSIONS = [
     if statement["Sid"] != "WriteLogs"
 ]
 DENIED = ("AccessDenied", "InvokeDenied", "not allowed")
-OF_THEIR_OWN = ("WriteError", "DeleteDamagedResult")  # needed when something has gone wrong
+# Needed when something has gone wrong, or by resident workers only
+OF_THEIR_OWN = ("WriteError", "DeleteDamagedResult", "ReadAnnouncement")
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +138,27 @@ def test_a_damaged_result_stays_without_the_permission_to_delete_it(
     assert any(word in json.dumps(denied) for word in DENIED), denied
     repaired = deployed.invoke({**EVENT, "run": _run_with_damaged_results(deployed)})
     assert repaired["state"] == "exact"
+
+
+def test_a_resident_ends_with_its_session_and_needs_to_read_what_is_announced(
+    deployed: Deployment, encoded: Path
+) -> None:
+    session = new_run_id(int(time.time() * 1000), os.urandom(10))
+    s3 = deployed.client("s3")
+    body = s3.get_object(Bucket=deployed.bucket, Key="matrices/photos/manifest.json")["Body"].read()
+    manifest = Manifest.from_json(body)
+    x = {"x_shape": (manifest.columns,), "x_dtype": "<f8", "x_digest": ""}
+    run = new_run_id(int(time.time() * 1000), os.urandom(10))
+    work = WorkerTask.of(manifest, run=run, attempt=1, worker=0, **x)
+    resident = ResidentTask(session=session, generation=1, idle_limit=20.0, work=work)
+    ended = Announcement(number=1, ended=True).to_json()
+    s3.put_object(Bucket=deployed.bucket, Key=f"sessions/{session}/latest.json", Body=ended)
+    answer = deployed.invoke_worker(resident.to_event())
+    assert (answer["state"], answer["reason"]) == ("ended", "session")
+    with deployed.without("WorkerRole", "ReadAnnouncement"):
+        denied = deployed.invoke_worker(resident.to_event())
+    assert denied["state"] == "failed" and denied["error"]["type"] == "AccessDenied"
+    assert "AccessDenied" in _error_records(deployed, {"run": run})
 
 
 def test_the_bucket_is_reached_by_tls_only(deployed: Deployment) -> None:

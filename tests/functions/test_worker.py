@@ -14,7 +14,7 @@ from blockstore.answers import AnswerMetadata
 from blockstore.arrays import decode_array, encode_array
 from blockstore.errors import AccessDenied, StoreUnavailable
 from blockstore.runs import RunStore
-from functions.worker import app
+from functions.worker import app, one
 from functions.worker.faults import RunStopped
 from functions.worker.product import multiply
 from functions.worker.settings import SettingsError, WorkerSettings
@@ -194,10 +194,10 @@ def test_near_the_time_limit_a_worker_says_so_instead_of_being_killed(rng, monke
 def test_an_unforeseen_error_is_recorded_and_raised(rng, monkeypatch):
     made = make_block(numbers(rng, (7, 50), "<f4"), numbers(rng, (50,), "<f4"), (3, 50))
 
-    def explode(store, task, time_left):
+    def explode(store, task, time_left, inputs):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(app, "multiply", explode)
+    monkeypatch.setattr(one, "multiply", explode)
     with pytest.raises(ZeroDivisionError):
         handle(monkeypatch, made)
     assert made.store.get_error(3, 1).type == "ZeroDivisionError"

@@ -77,7 +77,8 @@ def test_a_role_names_exactly_what_it_may_touch(role: str) -> None:
             assert isinstance(resource, dict), f"{resource!r} names no resource of this stack"
             if "Fn::Sub" in resource:
                 assert re.fullmatch(
-                    r"\$\{BlocksBucket\.Arn\}/(matrices|runs|inputs)/.+", resource["Fn::Sub"]
+                    r"\$\{BlocksBucket\.Arn\}/(matrices|runs|inputs|sessions)/.+",
+                    resource["Fn::Sub"],
                 )
             else:
                 assert resource["Fn::GetAtt"][0] in RESOURCES
@@ -110,6 +111,7 @@ def test_a_worker_can_neither_read_results_nor_invoke_nor_delete() -> None:
     assert sorted(reads) == [
         "${BlocksBucket.Arn}/matrices/*/coded/*",
         "${BlocksBucket.Arn}/runs/*/x.npy",
+        "${BlocksBucket.Arn}/sessions/*/latest.json",
     ]
 
 
@@ -132,6 +134,7 @@ def test_runs_expire_and_matrices_do_not() -> None:
     expiring = {r["Prefix"]: r["ExpirationInDays"] for r in rules if "ExpirationInDays" in r}
     assert expiring == {
         "runs/": {"Ref": "RunRetentionDays"},
+        "sessions/": {"Ref": "RunRetentionDays"},
         "inputs/": {"Ref": "RunRetentionDays"},
     }
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)

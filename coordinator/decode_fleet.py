@@ -1,0 +1,160 @@
+"""Decode functions: ranges of one decoding, each done by a function that may straggle or die."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from blockstore import decode_keys
+from blockstore.bucket import Bucket
+from blockstore.errors import ObjectMissing
+from coordinator.check import Check
+from coordinator.cut import Span, even
+from coordinator.decode_job import DecodeJob, get_checks
+from coordinator.decode_tasks import DecodeTask
+from coordinator.ports import Clock, Invoker
+
+__all__ = ["DecodeFailed", "DecodeFunctions", "Fleet"]
+
+POLL_SECONDS = 0.2
+SLOWEST = 2.0
+ATTEMPTS = 3
+LATE = 3.0  # times as long as the slowest range that is done: started once more
+LEAST_PATIENCE = 5.0  # seconds
+
+
+class DecodeFailed(RuntimeError):
+    """A range could not be decoded by any attempt; the message says why."""
+
+
+@dataclass(frozen=True)
+class DecodeFunctions:
+    """The deployed decode function: how it is invoked, its memory in bytes and time limit in
+    seconds, and how many of them may work at once."""
+
+    invoker: Callable[[], Invoker]
+    memory: int
+    timeout: float
+    most: int = 64
+
+
+@dataclass
+class _Range:
+    task: DecodeTask
+    began: float
+    failure: str = ""
+    fatal: bool = False
+
+
+@dataclass
+class Fleet:
+    """Has the ranges of a stage done. A range that failed, is silent past the function's time
+    limit, or far behind the others is started once more: what it writes is the same. `invoked`
+    counts the invocations, `seconds` adds up how long each was waited for."""
+
+    bucket: Bucket
+    job: DecodeJob
+    functions: DecodeFunctions
+    clock: Clock
+    time_left: Callable[[], float | None]
+    invoked: int = 0
+    seconds: float = 0.0
+    _attempts: dict[int, int] = field(default_factory=dict)
+
+    def run(self, stage: str, count: int, reserve: float) -> Check | None:
+        """Have `count` windows or parts done; what the equations say, or None when less than
+        `reserve` seconds are left: another coordinator finds what is done.
+
+        Raises `DecodeFailed`, `blockstore.errors.StoreError`.
+        """
+        spans = even(count, min(count, self.functions.most))
+        done = get_checks(self.bucket, self.job, stage, {})
+        open_ranges: dict[int, _Range] = {}
+        times: list[float] = []
+        invoker = self.functions.invoker()
+        try:
+            wanted = [n for n in range(len(spans)) if n not in done]
+            while len(done) < len(spans):
+                self._start(invoker, stage, spans, wanted, open_ranges)
+                left = self.time_left()
+                if left is not None and left < reserve:
+                    return None
+                self.clock.sleep(min(SLOWEST, POLL_SECONDS + 0.02 * sum(times[-1:])))
+                now = self.clock.now()
+                get_checks(self.bucket, self.job, stage, done)
+                for number in open_ranges.keys() & done.keys():
+                    times.append(now - open_ranges.pop(number).began)
+                    self.seconds += times[-1]
+                self._hear(invoker, stage, open_ranges)
+                wanted = self._again(open_ranges, times, now)
+        finally:
+            invoker.close()
+        return sum((done[n] for n in range(len(spans))), Check())
+
+    def _start(
+        self,
+        invoker: Invoker,
+        stage: str,
+        spans: Sequence[Span],
+        numbers: Sequence[int],
+        open_ranges: dict[int, _Range],
+    ) -> None:
+        tasks = []
+        for number in numbers:
+            attempt = self._attempts[number] = self._attempts.get(number, 0) + 1
+            first, last = spans[number]
+            task = DecodeTask(self.job.run, self.job.decoding, stage, number, first, last, attempt)
+            tasks.append(task)
+            open_ranges[number] = _Range(task, self.clock.now())
+        if tasks:
+            self.invoked += len(tasks)
+            invoker.submit(tasks)
+
+    def _hear(self, invoker: Invoker, stage: str, open_ranges: dict[int, _Range]) -> None:
+        """Note what failed: invocations, and what functions wrote down."""
+        for report in invoker.reports():
+            found = open_ranges.get(report.worker)
+            if found is not None and report.kind and report.attempt == found.task.attempt:
+                found.failure, found.fatal = f"{report.kind}: {report.message}", report.fatal
+        run, decoding = self.job.run, self.job.decoding
+        waited_for = {
+            decode_keys.decode_error_key(run, decoding, stage, number, found.task.attempt): found
+            for number, found in open_ranges.items()
+            if not found.failure
+        }
+        for info in self.bucket.list(decode_keys.decode_error_prefix(run, decoding)):
+            if info.key in waited_for:
+                self._read_failure(info.key, waited_for[info.key])
+
+    def _read_failure(self, key: str, found: _Range) -> None:
+        try:
+            record = json.loads(self.bucket.get(key))
+            found.failure = f"{record['type']}: {record['message']}"
+            found.fatal = bool(record["fatal"])
+        except (ObjectMissing, ValueError, KeyError, TypeError):
+            found.failure = "its error record cannot be read"
+
+    def _again(
+        self, open_ranges: dict[int, _Range], times: Sequence[float], now: float
+    ) -> list[int]:
+        """The ranges to start once more; raises `DecodeFailed` where that is no use."""
+        again = []
+        patience = self.functions.timeout
+        if times and len(times) >= len(open_ranges):
+            patience = min(patience, max(LEAST_PATIENCE, LATE * max(times)))
+        for number, found in open_ranges.items():
+            silent = now - found.began > patience
+            if not found.failure and not silent:
+                continue
+            tried = self._attempts[number]
+            if found.fatal or (tried >= ATTEMPTS and found.failure):
+                raise DecodeFailed(f"decoding of range {number} failed: {found.failure}")
+            if tried >= ATTEMPTS and now - found.began > self.functions.timeout:
+                raise DecodeFailed(
+                    f"decoding of range {number}: no sign of life from {tried} invocations within "
+                    f"{self.functions.timeout:g} s each"
+                )
+            if tried < ATTEMPTS:
+                again.append(number)
+        return again
