@@ -100,8 +100,9 @@ class HadamardCode(TransformCode):
             angles = random_angles(shape, ROTATION, seed, stream=stream + 2) if rotated else None
             signs = random_signs(rounds * order, seed, stream=stream).reshape(rounds, order)
             positions = random_subset(order, count, seed, stream=stream + 3)
-            self._assemble(seed, inputs, Rounds(signs, angles), positions)
-            if order == count or self.decodable(range(count), tolerance=_PUNCTURED_TOLERANCE):
+            drawn = Rounds(signs, angles)
+            if order == count or _decodes_all(drawn, inputs, positions):
+                self._assemble(seed, inputs, drawn, positions)
                 return
         raise InvalidCode(
             f"no code of {count} workers, {blocks} data blocks and {rounds} rounds that decodes "
@@ -233,6 +234,13 @@ class HadamardCode(TransformCode):
             absolute_error=relative * math.sqrt(mean_square(answers)) if workers.size else math.inf,
             method="sketch",
         )
+
+
+def _decodes_all(rounds: Rounds, inputs: NDArray[np.intp], positions: NDArray[np.intp]) -> bool:
+    """Whether all N answers of a punctured code determine the product well."""
+    decoder = SyndromeDecoder(rounds, inputs, positions)
+    error = decoder.predicted_error(np.arange(positions.size), ANSWER_ERROR)
+    return error <= _PUNCTURED_TOLERANCE
 
 
 def _check_rotated(rotated: object, rounds: int) -> None:
