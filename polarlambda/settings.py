@@ -17,7 +17,9 @@ _SOURCES = {
     "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+    "dispatch": ("POLARLAMBDA_DISPATCH", "DispatchName", "the dispatch function"),
 }
+_MAY_BE_MISSING = {"dispatch"}  # it makes thousands of workers start sooner
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Settings:
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
+    dispatch: str = ""
 
     def need(self, field: str) -> str:
         """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""
@@ -58,12 +61,14 @@ def load_settings(
     given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
-        if stack and not given[field] and output not in outputs:
+        known = given.get(field) or field in _MAY_BE_MISSING
+        if stack and not known and output not in outputs:
             raise BadInput(
                 f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
                 f"Deploy template.yaml, or set {variable} and leave --stack out"
             )
-        names[field] = given[field] or (outputs[output] if stack else environ.get(variable, ""))
+        found = outputs.get(output, "") if stack else environ.get(variable, "")
+        names[field] = given.get(field) or found
     return Settings(**names)
 
 

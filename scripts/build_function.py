@@ -32,7 +32,11 @@ REQUIREMENTS = ROOT / "requirements" / "function.txt"
 DEPENDENCIES = ROOT / ".aws-sam" / "dependencies"
 RECORD = "build.json"
 
-FUNCTIONS = {"WorkerFunction": "worker", "CoordinatorFunction": "coordinator"}
+FUNCTIONS = {
+    "WorkerFunction": "worker",
+    "CoordinatorFunction": "coordinator",
+    "DispatchFunction": "dispatch",
+}
 LAYERS = ("polarcodes", "blockstore", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}
 

@@ -10,7 +10,9 @@ limit_threads()  # before NumPy is imported below
 
 from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
-from coordinator.invoker import LambdaInvoker, lambda_client  # noqa: E402
+from coordinator.collect import MOST_THREADS  # noqa: E402
+from coordinator.fan_out import make_invoker  # noqa: E402
+from coordinator.invoker import lambda_client  # noqa: E402
 from functions import log  # noqa: E402
 from functions.coordinator.request import parse_request  # noqa: E402
 from functions.coordinator.serve import REFUSALS, serve  # noqa: E402
@@ -32,7 +34,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     try:
         request = parse_request(event)
         settings, bucket, client = _connect()
-        invoker = LambdaInvoker(client, settings.worker, threads=THREADS)
+        names, least = (settings.worker, settings.dispatch), settings.dispatch_from
+        invoker = make_invoker(client, *names, threads=THREADS, least=least)
         answer = serve(
             request,
             bucket,
@@ -52,6 +55,6 @@ def _connect() -> tuple[CoordinatorSettings, Bucket, Any]:
     global _connections
     if _connections is None:
         settings = CoordinatorSettings.read()
-        bucket = Bucket(s3_client(pool=THREADS), settings.bucket)
+        bucket = Bucket(s3_client(pool=MOST_THREADS), settings.bucket)
         _connections = settings, bucket, lambda_client(pool=THREADS)
     return _connections

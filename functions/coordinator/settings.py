@@ -7,6 +7,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from coordinator.fan_out import TREE_FROM
 from coordinator.prices import Prices, PricesError, load_prices
 from coordinator.report import Billing
 
@@ -20,18 +21,22 @@ class SettingsError(RuntimeError):
 @dataclass(frozen=True)
 class CoordinatorSettings:
     """bucket: where matrices and runs lie; worker: name of the worker function; billing: memory
-    and time-out of both functions, and the region's prices."""
+    and time-out of both functions, and the region's prices; dispatch: name of the dispatch
+    function, empty without one; dispatch_from: workers from which on it is used."""
 
     bucket: str
     worker: str
     billing: Billing
+    dispatch: str = ""
+    dispatch_from: int = TREE_FROM
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> CoordinatorSettings:
         """Raises `SettingsError` naming the variable.
 
         POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER; POLARLAMBDA_WORKER_MEMORY (MB, 1769) and
-        POLARLAMBDA_WORKER_TIMEOUT (seconds, 300) as in the template; Lambda's own variables.
+        POLARLAMBDA_WORKER_TIMEOUT (seconds, 300) as in the template; POLARLAMBDA_DISPATCH and
+        POLARLAMBDA_DISPATCH_FROM; Lambda's own variables.
         """
         missing = [
             n for n in ("POLARLAMBDA_BUCKET", "POLARLAMBDA_WORKER") if not environment.get(n)
@@ -46,7 +51,13 @@ class CoordinatorSettings:
             ),
             prices=_prices(environment.get("AWS_REGION", "us-east-1")),
         )
-        return cls(environment["POLARLAMBDA_BUCKET"], environment["POLARLAMBDA_WORKER"], billing)
+        return cls(
+            environment["POLARLAMBDA_BUCKET"],
+            environment["POLARLAMBDA_WORKER"],
+            billing,
+            environment.get("POLARLAMBDA_DISPATCH", ""),
+            int(_positive(environment, "POLARLAMBDA_DISPATCH_FROM", TREE_FROM)),
+        )
 
 
 def _positive(environment: Mapping[str, str], name: str, default: float) -> float:

@@ -29,6 +29,7 @@ _LOG = logging.getLogger("polarlambda.local")
 _VARIABLES = {
     "WorkerFunction": "POLARLAMBDA_WORKER",
     "CoordinatorFunction": "POLARLAMBDA_COORDINATOR",
+    "DispatchFunction": "POLARLAMBDA_DISPATCH",
 }
 
 

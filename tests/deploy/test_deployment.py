@@ -33,7 +33,7 @@ EVENT = {"version": 1, "matrix": "photos", "x": INPUT, "until": "exact", "deadli
 # own log group by the template tests.
 PERMISSIONS = [
     (role, statement["Sid"])
-    for role in ("WorkerRole", "CoordinatorRole")
+    for role in ("WorkerRole", "CoordinatorRole", "DispatchRole")
     for statement in statements(load_template(), role)
     if statement["Sid"] != "WriteLogs"
 ]

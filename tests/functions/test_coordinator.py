@@ -32,7 +32,7 @@ def platform(monkeypatch):
         "memory", "worker", Billing(worker_timeout=60.0, coordinator_memory_mb=2048)
     )
     monkeypatch.setattr(app, "_connect", lambda: (settings, made.bucket, None))
-    monkeypatch.setattr(app, "LambdaInvoker", lambda client, function, threads: made)
+    monkeypatch.setattr(app, "make_invoker", lambda *names, **options: made)
     return made
 
 
