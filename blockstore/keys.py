@@ -8,6 +8,7 @@
     runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
     runs/<run>/errors/<worker, 5 digits>.<attempt>.json
     runs/<run>/stop.<attempt>
+    trainings/<training>/...: see `blockstore.training_keys`
     sessions/<session>/latest.json
 
 Keys are functions of names and numbers only, so that a worker that runs twice writes the same
