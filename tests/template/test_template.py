@@ -27,8 +27,9 @@ ROLES = {
     "WorkerFunction": "WorkerRole",
     "CoordinatorFunction": "CoordinatorRole",
     "DispatchFunction": "DispatchRole",
+    "DecodeFunction": "DecodeRole",
 }
-LISTING = ("WorkerRole", "CoordinatorRole")
+LISTING = ("WorkerRole", "CoordinatorRole", "DecodeRole")
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -71,6 +72,7 @@ def test_outputs_are_what_the_settings_read() -> None:
         "WorkerName",
         "CoordinatorName",
         "DispatchName",
+        "DecodeName",
     }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
@@ -153,6 +155,7 @@ def test_runs_expire_and_matrices_do_not() -> None:
         "runs/": {"Ref": "RunRetentionDays"},
         "sessions/": {"Ref": "RunRetentionDays"},
         "inputs/": {"Ref": "RunRetentionDays"},
+        "optimizations/": {"Ref": "RunRetentionDays"},
     }
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
 
