@@ -53,7 +53,7 @@ def run_pair_here(
         raise
     if outcome.met:
         remove_temporary(bucket, run)
-    return to_result(outcome)
+    return to_result(outcome, bucket)
 
 
 def run_pair_deployed(

@@ -33,6 +33,8 @@ _FIELDS = {
         "metric",
         "relaunch",
         "reference",
+        "decode",
+        "result",
     },
     "pair": {
         "version",
@@ -43,6 +45,8 @@ _FIELDS = {
         "run",
         "estimator",
         "relaunch",
+        "decode",
+        "result",
     },
     "resume": {"version", "resume"},
     "cancel": {"version", "cancel"},
@@ -66,6 +70,8 @@ class Start:
     metric: str = "vector"
     relaunch: str | None = None
     reference: str | None = None
+    decode: str = "local"
+    result: str = "npy"
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class StartPair:
     run: str | None
     estimator: str = "best"
     relaunch: str | None = None
+    decode: str = "local"
+    result: str = "npy"
 
 
 @dataclass(frozen=True)
@@ -101,11 +109,11 @@ Request = Start | StartPair | Resume | Cancel
 def parse_request(event: Mapping[str, Any]) -> Request:
     """Read and check an event; raises `RequestRefused`.
 
-    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?},
-    {version: 1, matrix, right, until?, deadline?, run?, estimator?, relaunch?}, {version: 1,
-    resume: run} or {version: 1, cancel: run}; x is a key below inputs/, or with that run
-    runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the difference then). A field
-    that is not known is refused: it would be a wish that nobody reads.
+    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?,
+    decode?, result?}, {version: 1, matrix, right, until?, deadline?, run?, estimator?, relaunch?,
+    decode?, result?}, {version: 1, resume: run} or {version: 1, cancel: run}; x is a key below
+    inputs/, or with that run runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the
+    difference then). A field that is not known is refused: it would be a wish that nobody reads.
     """
     fields = Fields(event, "event", RequestRefused)
     fields.version(VERSION)
@@ -131,12 +139,27 @@ def parse_request(event: Mapping[str, Any]) -> Request:
     deadline = fields.number_or_none("deadline") if "deadline" in event else None
     estimator = fields.text("estimator") if "estimator" in event else "best"
     relaunch = fields.text_or_none("relaunch") if "relaunch" in event else None
+    made = {
+        "decode": fields.text("decode") if "decode" in event else "local",
+        "result": fields.text("result") if "result" in event else "npy",
+    }
     if kind == "pair":
-        return StartPair(matrix, right, until, deadline, run, estimator, relaunch)
+        return StartPair(matrix, right, until, deadline, run, estimator, relaunch, **made)
     x = fields.text("x")
     name = "x.npy" if reference is None else "asked.npy"
     own = keys.x_key if reference is None else keys.asked_key
     if not (x.startswith(keys.INPUTS) or (run is not None and x == own(run))):
         raise fields.fail("x", f"a key below {keys.INPUTS}, or runs/<run>/{name} of the run given")
     metric = fields.text("metric") if "metric" in event else "vector"
-    return Start(matrix, x, until, deadline, run, estimator, metric, relaunch, reference)
+    return Start(
+        matrix=matrix,
+        x=x,
+        until=until,
+        deadline=deadline,
+        run=run,
+        estimator=estimator,
+        metric=metric,
+        relaunch=relaunch,
+        reference=reference,
+        **made,
+    )

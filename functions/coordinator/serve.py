@@ -20,6 +20,7 @@ from blockstore.manifest import Manifest, load_manifest
 from blockstore.pairs import MatrixPair, load_subject
 from blockstore.runs import RunStore
 from coordinator import reference
+from coordinator.decode_options import DecodeOptions
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
 from coordinator.pair_plan import plan_pair
@@ -55,6 +56,7 @@ def serve(
     bucket: Bucket,
     invoker: Invoker,
     billing: Billing,
+    options: DecodeOptions,
     time_left: Callable[[], float],
 ) -> dict[str, Any]:
     """Do what is asked; the outcome as JSON. Raises what `coordinator.run` raises."""
@@ -69,7 +71,12 @@ def serve(
         else:
             planned = _plan(subject, spec.x_shape, spec.x_dtype, billing)
         outcome = resume_run(
-            bucket, request.run, invoker=invoker, billing=planned, time_left=time_left
+            bucket,
+            request.run,
+            invoker=invoker,
+            billing=planned,
+            options=options,
+            time_left=time_left,
         )
         return outcome.to_json()
     manifest = load_manifest(bucket, request.matrix)
@@ -83,6 +90,9 @@ def serve(
             deadline=request.deadline,
             estimator=request.estimator,
             relaunch=request.relaunch,
+            decode=request.decode,
+            result=request.result,
+            options=options,
             run=request.run,
             billing=_plan_pair(pair, billing),
             time_left=time_left,
@@ -104,6 +114,9 @@ def serve(
         metric=request.metric,
         relaunch=request.relaunch,
         reference=request.reference,
+        decode=request.decode,
+        result=request.result,
+        options=options,
         run=request.run,
         billing=_plan(manifest, x.shape, sent.str, billing),
         time_left=time_left,

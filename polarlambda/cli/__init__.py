@@ -19,10 +19,15 @@ _COMMANDS = {
     "encode": "polarlambda.cli.encode:encode",
     "multiply": "polarlambda.cli.multiply:multiply",
     "matmul": "polarlambda.cli.matmul:matmul",
+    "train": "polarlambda.cli.train:train",
     "plan": "polarlambda.cli.plan:plan",
     "matrices": "polarlambda.cli.matrices:matrices",
     "runs": "polarlambda.cli.runs:runs",
+    "trainings": "polarlambda.cli.trainings:trainings",
+    "optimize": "polarlambda.cli.optimize:optimize",
+    "optimizations": "polarlambda.cli.optimizations:optimizations",
     "local": "polarlambda.local.command:local",
+    "data": "polarlambda.cli.data:data",
     "demo": "polarlambda.cli.demo:demo",
 }
 
