@@ -29,9 +29,9 @@ from benchmarks.encoder_memory import BUCKET, peak_bytes, s3_server
 from benchmarks.harness import Ratio, WrongResult, main
 
 WORKERS, REDUNDANCY, BLOCK_ROWS = 4_096, 1 / 8, 2_048
-SMALL_WORKERS = 128
+SMALL_WORKERS = 64
 LAST_ARRIVAL = 10.0  # seconds; arrivals are spread evenly
-SMALL_ARRIVAL = 1.0
+SMALL_ARRIVAL = 0.3
 MEMORY = 450 << 20
 MOST_SECONDS, MOST_BYTES = 60.0, 500e6
 MATRIX, COLUMNS = "arrivals", 4
