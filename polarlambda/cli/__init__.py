@@ -23,6 +23,8 @@ _COMMANDS = {
     "matrices": "polarlambda.cli.matrices:matrices",
     "runs": "polarlambda.cli.runs:runs",
     "trainings": "polarlambda.cli.trainings:trainings",
+    "optimize": "polarlambda.cli.optimize:optimize",
+    "optimizations": "polarlambda.cli.optimizations:optimizations",
     "local": "polarlambda.local.command:local",
     "data": "polarlambda.cli.data:data",
     "demo": "polarlambda.cli.demo:demo",

@@ -24,6 +24,7 @@ ROLE_POLICIES = {
     "DecodeRole": "decode",
     "WorkerRole": "worker",
     "CoordinatorRole": "coordinator",
+    "EncodeRole": "encode",
     "DispatchRole": "dispatch",
 }
 
