@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from polarlambda.training.models import Array
 if TYPE_CHECKING:
     from coordinator.events import Event
     from polarlambda.result import Result
+    from polarlambda.session_usage import SessionUsage
 
 
 class Multiplier(Protocol):
@@ -22,6 +23,16 @@ class Multiplier(Protocol):
 
     def multiply(self, x: Any, *, until: str = "exact", deadline: float | None = None) -> Result:
         """See `CodedMatrix.multiply`."""
+        ...
+
+
+@runtime_checkable
+class Billed(Protocol):
+    """A session: knows what all its products have used."""
+
+    @property
+    def usage(self) -> SessionUsage:
+        """See `polarlambda.session.Session.usage`."""
         ...
 
 
@@ -54,6 +65,7 @@ class Product:
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self._matrix = matrix
+        self._billed = 0.0
         self._options: dict[str, Any] = {"deadline": deadline}
         if on_event is not None:
             self._options["on_event"] = on_event
@@ -72,5 +84,12 @@ class Product:
             known = np.ones(len(result.value), bool)
             for first, last in result.missing_rows:
                 known[first:last] = False
-        spent = Spent(result.seconds, result.cost or 0.0, (result.run,))
+        spent = Spent(result.seconds, self._dollars(result), (result.run,))
         return Rows(np.asarray(result.value, np.float64), known, spent)
+
+    def _dollars(self, result: Result) -> float:
+        """What the product added to the bill: in a session also the time that residents waited."""
+        if not isinstance(self._matrix, Billed):
+            return result.cost or 0.0
+        before, self._billed = self._billed, self._matrix.usage.dollars
+        return self._billed - before
