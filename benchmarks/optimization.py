@@ -7,9 +7,11 @@ p = 96 parameters, N = 128 workers, each of which evaluates a pair of points. Wo
 measured profiles (rounds replayed, workers drawn from them) or the shipped models. An iteration
 ends at the p-th value that determines the gradient (coded), at the last of 96 (no redundancy) or
 128 (all), or at the 96th of 128 whatever they determine (drop late). The score must come within 5 %
-of the way from where it begins to the least value, judged without noise. Structured directions are rows of H D, as the
-one-round code has them; their estimator is that of evolution strategies, or the code's. Adam, the learning rate of each scheme the best of four. Noise: the standard deviation of f relative
-to its spread over the points of the first iteration. `-`: not reached in the iterations allowed.
+of the way from where it begins to the least value, judged without noise. Structured directions are
+rows of H D, as the one-round code has them; their estimator is that of evolution strategies, or the
+code's. Adam, the learning rate of each scheme the best of four. Noise: the standard deviation of f
+relative to its spread over the points of the first iteration. `-`: not reached in the iterations
+allowed.
 """
 
 from __future__ import annotations
