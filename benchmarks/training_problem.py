@@ -11,7 +11,7 @@ from polarcodes.delays import DelayModel
 from polarlambda.simulation.iterations import SimulatedMatrix
 from polarlambda.simulation.iterations_schemes import Scheme, Timing
 from polarlambda.training.advance import Advance, FixedStep, LineSearch
-from polarlambda.training.anytime_gram import AnytimeGram
+from polarlambda.training.anytime_gram import ESTIMATES, AnytimeGram
 from polarlambda.training.gradients import GradientSource
 from polarlambda.training.gram import GramGradient, Moments
 from polarlambda.training.iterate import Iterate
@@ -102,10 +102,11 @@ def train(
     (exact, with a line search). It ends when `goal` of the first suboptimality is left.
     """
     matrix = SimulatedMatrix(problem.gram, scheme, delays, timing=timing, seed=seed)
-    gram = GramGradient(Product(matrix), problem.moments, problem.objective)
+    product = Product(matrix)
+    gram = GramGradient(product, problem.moments, problem.objective)
     source: GradientSource = gram
     if mode == "anytime":
-        source, tolerance = AnytimeGram(matrix, matrix.code, gram), 0.5
+        source, tolerance = AnytimeGram(product, matrix.code, gram), ESTIMATES
     advance: Advance = LineSearch() if mode == "conjugate" else FixedStep(1.0)
     seen: list[tuple[float, float, float, bool]] = []
 

@@ -17,10 +17,15 @@ _SOURCES = {
     "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+    "encode": ("POLARLAMBDA_ENCODE", "EncodeName", "the encode function"),
     "dispatch": ("POLARLAMBDA_DISPATCH", "DispatchName", "the dispatch function"),
     "decode": ("POLARLAMBDA_DECODE", "DecodeName", "the decode function"),
 }
-_MAY_BE_MISSING = {"dispatch", "decode"}  # of a stack: what works without them goes on working
+_MAY_BE_MISSING = {
+    "dispatch",
+    "decode",
+    "encode",
+}  # of a stack: what works without them goes on working
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Settings:
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
+    encode: str = ""
     dispatch: str = ""
     decode: str = ""
 
@@ -51,6 +57,7 @@ def load_settings(
     bucket: str | None = None,
     worker: str | None = None,
     coordinator: str | None = None,
+    encode: str | None = None,
     environ: Mapping[str, str] = os.environ,
     cloudformation: Any = None,
 ) -> Settings:
@@ -60,7 +67,7 @@ def load_settings(
     Raises `BadInput` when there is no such stack or an output is missing.
     """
     outputs = stack_outputs(stack, cloudformation) if stack else {}
-    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
+    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator, "encode": encode}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
         known = given.get(field) or field in _MAY_BE_MISSING

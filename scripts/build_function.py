@@ -38,13 +38,14 @@ RECORD = "build.json"
 FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
+    "EncodeFunction": "encode",
     "DecodeFunction": "decode",
     "DispatchFunction": "dispatch",
     "ObjectiveFunction": "objective",
 }
 OF_AN_OBJECTIVE = ("__pycache__", ".*", "test_*.py", "Makefile", "template.yaml", "samconfig.toml")
 MOST_BYTES = 250 << 20  # Lambda's limit for an unzipped package
-LAYERS = ("polarcodes", "blockstore", "coordinator")
+LAYERS = ("polarcodes", "blockstore", "encoder", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}
 
 # Paths inside the installed dependencies that no handler reads. f2py, the headers and the static

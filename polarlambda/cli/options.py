@@ -63,7 +63,7 @@ code_options_option = click.option(
     "code_options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of the code, such as rounds=1 or basis=chebyshev; may be repeated.",
+    help="An option of the code, such as rounds=1 or times=@measured.csv; may be repeated.",
 )
 subtasks_option = click.option(
     "--subtasks",

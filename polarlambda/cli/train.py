@@ -77,6 +77,11 @@ class StepType(click.ParamType):
     metavar="FACTOR",
     help="Of the tolerance, from one iteration to the next.",
 )
+@click.option(
+    "--anytime",
+    is_flag=True,
+    help="Stop products at the error their step can bear; Gram matrices, fixed steps.",
+)
 @click.option("--gradient-norm", type=float, metavar="R", help="Goal, relative to the first one.")
 @click.option("--loss", type=float, metavar="F", help="Goal, a value of the objective.")
 @click.option("--iterations", type=int, metavar="T", help="Limit.")
@@ -167,7 +172,8 @@ class Show:
             f"{at.norm / at.first_norm if at.first_norm else 0:.1e}  ${at.dollars:.5f}"
         )
         if not at.exact:
-            text += f"  {at.recovered:.0%} of the rows"
+            text += f"  {at.recovered:.0%} of the rows" if at.recovered < 1 else ""
+            text += f"  estimated, error {at.error:.0%}" if at.error else ""
         total = self._options["iterations"] or max(2 * at.iteration, 10)
         self._progress.update(min(at.iteration, total - 1), total, text)
 

@@ -30,6 +30,7 @@ _LOG = logging.getLogger("polarlambda.local")
 _VARIABLES = {
     "WorkerFunction": "POLARLAMBDA_WORKER",
     "CoordinatorFunction": "POLARLAMBDA_COORDINATOR",
+    "EncodeFunction": "POLARLAMBDA_ENCODE",
     "DecodeFunction": "POLARLAMBDA_DECODE",
     "DispatchFunction": "POLARLAMBDA_DISPATCH",
     "ObjectiveFunction": "POLARLAMBDA_OBJECTIVE",

@@ -24,6 +24,7 @@ from polarlambda.training.recipe import make_descent, make_objective, make_stop
 
 if TYPE_CHECKING:
     from coordinator.events import Event
+    from polarcodes import ErasureCode
     from polarlambda.encoding import MatrixSource
     from polarlambda.matrix import CodedMatrix
 
@@ -104,11 +105,13 @@ def make_carrier(
     moments: Array | None,
     asked: Mapping[str, Any],
     on_iterate: Callable[[Iterate], None] | None,
+    code: ErasureCode | None = None,
 ) -> Carrier:
-    """The training of a spec, ready to run. asked : goals and limits by name."""
+    """The training of a spec, ready to run. asked : goals and limits by name; code : the matrix's,
+    needed for anytime steps."""
     stop, wanted = make_stop(asked)
     objective = make_objective(spec, targets)
-    descent = make_descent(spec, objective, stop, *products, moments, time.monotonic)
+    descent = make_descent(spec, objective, stop, *products, moments, time.monotonic, code)
     if on_iterate is None:
         return Carrier(store, spec, targets, descent, wanted)
     return Carrier(store, spec, targets, descent, wanted, on_iterate)

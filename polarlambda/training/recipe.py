@@ -10,18 +10,21 @@ import numpy as np
 
 from polarlambda.errors import BadInput
 from polarlambda.training.advance import make_advance
+from polarlambda.training.anytime_gram import ESTIMATES, AnytimeGram
 from polarlambda.training.centred import Centred
 from polarlambda.training.gradients import LineSource
 from polarlambda.training.gram import GramGradient, Moments
 from polarlambda.training.loop import Descent
 from polarlambda.training.models import Array, make_model
 from polarlambda.training.objective import Objective
+from polarlambda.training.products import Product
 from polarlambda.training.samples import Multiply, SampleGradient
 from polarlambda.training.stopping import Stop
 from polarlambda.training.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from blockstore.training_records import TrainingSpec
+    from polarcodes import ErasureCode
     from polarlambda.training.labels import Targets
 
 GRADIENT_NORM = 1e-4  # of the first one: where a training ends that was given no other goal
@@ -38,6 +41,7 @@ def check_recipe(
     beta: float,
     tolerance: float,
     tighten: float,
+    anytime: bool = False,
 ) -> None:
     """Raise `BadInput` for a model, a penalty or a rule that cannot be."""
     make_model(model)
@@ -49,6 +53,24 @@ def check_recipe(
         raise BadInput(f"least-squares has no penalty, got l2 = {l2:g}: use ridge")
     Tolerance(tolerance, tighten)
     make_advance(step, momentum, beta, exact=tolerance == 0)
+    if anytime:
+        _check_anytime(model, step, momentum, tolerance)
+
+
+def _check_anytime(model: str, step: float | str, momentum: str | None, tolerance: float) -> None:
+    if model not in ("least-squares", "ridge"):
+        raise BadInput(f"anytime steps train least-squares and ridge, not {model}")
+    if step == "line" or momentum not in (None, "none"):
+        raise BadInput(
+            "anytime steps need a fixed step without momentum: give step (--step A), at most one "
+            "over the largest eigenvalue of X^T X / n (plus l2); lengths that a line search takes "
+            "are in the history of --step line --iterations 5"
+        )
+    if tolerance:
+        raise BadInput(
+            f"anytime steps choose by themselves how exact a product is: leave out the tolerance "
+            f"of {tolerance:g}"
+        )
 
 
 def make_stop(asked: Mapping[str, Any]) -> tuple[Stop, bool]:
@@ -87,13 +109,21 @@ def make_descent(
     transposed: Multiply | None,
     moments: Array | None,
     clock: Callable[[], float],
+    code: ErasureCode | None = None,
 ) -> Descent:
     """What descends: for a spec, products with its matrices, and the sums that it needs (`moments`,
-    (d, m): X^T [Y, 1] of a Gram form, X^T 1 where coordinates are centred)."""
+    (d, m): X^T [Y, 1] of a Gram form, X^T 1 where coordinates are centred). `code` is the matrix's,
+    from which anytime steps take how good an estimate is."""
     source: LineSource
     if spec.form == "gram" and moments is not None:
         sums = Moments(np.asarray(moments[:, :-1]), np.asarray(moments[:, -1:]))
-        source = GramGradient(product, sums, objective)
+        source = gram = GramGradient(product, sums, objective)
+        if spec.anytime:
+            if code is None or not isinstance(product, Product):
+                raise BadInput("anytime steps need runs of a coded matrix, and its code")
+            estimates = AnytimeGram(product, code, gram)
+            advance = make_advance(spec.step, spec.momentum, spec.beta, exact=False)
+            return Descent(estimates, advance, stop, Tolerance(ESTIMATES), clock)
     elif transposed is not None:
         source = SampleGradient(spec.features, product, transposed, objective)
     else:

@@ -23,6 +23,7 @@ SAM = ROOT / ".venv-sam" / "bin" / "sam"
 ROLE_POLICIES = {
     "WorkerRole": "worker",
     "CoordinatorRole": "coordinator",
+    "EncodeRole": "encode",
     "DispatchRole": "dispatch",
 }
 

@@ -26,6 +26,7 @@ BUCKET = RESOURCES["BlocksBucket"]["Properties"]
 ROLES = {
     "WorkerFunction": "WorkerRole",
     "CoordinatorFunction": "CoordinatorRole",
+    "EncodeFunction": "EncodeRole",
     "DispatchFunction": "DispatchRole",
     "DecodeFunction": "DecodeRole",
 }
@@ -72,6 +73,7 @@ def test_outputs_are_what_the_settings_read() -> None:
         "WorkerName",
         "CoordinatorName",
         "DispatchName",
+        "EncodeName",
         "DecodeName",
     }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
@@ -132,6 +134,16 @@ def test_a_worker_can_neither_read_results_nor_invoke_nor_delete() -> None:
         "${BlocksBucket.Arn}/runs/*/x.npy",
         "${BlocksBucket.Arn}/sessions/*/latest.json",
     ]
+
+
+def test_a_function_that_encodes_reads_inputs_and_writes_coded_blocks() -> None:
+    allowed = {s["Sid"]: s for s in statements(TEMPLATE, "EncodeRole")}
+    assert set(allowed) == {"ReadSource", "ReadJob", "WriteCodedBlocks", "WriteLogs"}
+    places = {sid: s["Resource"].get("Fn::Sub") for sid, s in allowed.items()}
+    assert places["ReadSource"] == "${BlocksBucket.Arn}/inputs/*"
+    assert places["ReadJob"] == "${BlocksBucket.Arn}/matrices/*/coded/*/encode.json"
+    assert places["WriteCodedBlocks"] == "${BlocksBucket.Arn}/matrices/*/coded/*"
+    assert allowed["WriteCodedBlocks"]["Action"] == "s3:PutObject"
 
 
 def test_the_bucket_is_private_encrypted_and_reached_by_tls_only() -> None:
