@@ -11,7 +11,7 @@ import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
 from polarlambda.cli.options import json_option, stack_option
-from polarlambda.cli.output import check_output, echo_table, to_json, write_array
+from polarlambda.cli.output import check_output, echo_table, to_json
 from polarlambda.cli.progress import Progress, make_progress
 from polarlambda.errors import BadInput
 
@@ -174,7 +174,7 @@ def show_plan(parameters: int, evaluation_seconds: float, delays: str, as_json: 
                 f"{row.seconds_p99:.2f}",
                 f"{row.dollars:.5f}",
                 f"{row.noise:.2f}",
-                "least N within 5 % of the shortest time" if row.chosen else "",
+                "least seconds times dollars" if row.chosen else "",
             )
             for row in rows
         ],
@@ -237,7 +237,9 @@ def finish(
 ) -> None:
     """Write theta and the picture, say how it ended, and leave with its exit code."""
     if output is not None:
-        write_array(output, result.theta)
+        from polarlambda.download import write_product
+
+        write_product(output, result.theta)
     if picture is not None:
         from polarlambda.optimization.picture import draw
 

@@ -10,7 +10,7 @@ import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
 from polarlambda.cli.options import json_option, stack_option
-from polarlambda.cli.output import check_output, to_json, write_array
+from polarlambda.cli.output import check_output, to_json
 from polarlambda.cli.progress import Progress, make_progress
 from polarlambda.errors import BadInput
 
@@ -195,7 +195,9 @@ def finish(
     from polarlambda.training.picture import draw_history, history_csv
 
     if output is not None:
-        write_array(output, trained.theta)
+        from polarlambda.download import write_product
+
+        write_product(output, trained.theta)
     if table is not None:
         table.write_text(history_csv(trained.history))
     if picture is not None:
