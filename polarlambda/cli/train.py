@@ -80,7 +80,7 @@ class StepType(click.ParamType):
 @click.option(
     "--anytime",
     is_flag=True,
-    help="Stop products at the error their step can bear; Gram matrices, fixed steps.",
+    help="Stop products at the error that their step can bear; for fixed steps.",
 )
 @click.option("--gradient-norm", type=float, metavar="R", help="Goal, relative to the first one.")
 @click.option("--loss", type=float, metavar="F", help="Goal, a value of the objective.")
@@ -192,11 +192,10 @@ def finish(
     trained: Trained, output: Path | None, picture: Path | None, table: Path | None, as_json: bool
 ) -> None:
     """Write theta, picture and table, say how it ended, and leave with its exit code."""
+    from polarlambda.download import write_product
     from polarlambda.training.picture import draw_history, history_csv
 
     if output is not None:
-        from polarlambda.download import write_product
-
         write_product(output, trained.theta)
     if table is not None:
         table.write_text(history_csv(trained.history))
