@@ -2,6 +2,7 @@
 
     matrices/<name>/manifest.json
     matrices/<name>/coded/<encoding>/<block, 5 digits>/<tile, 4 digits>.npy
+    matrices/<name>/coded/<encoding>/encode.json while functions encode it
     matrices/<name>/coded/<encoding>/labels.npy, names.txt, images.json of a matrix of images
     runs/<run>/run.json, x.npy, status.json, estimate.npy, result.npy, report.json, report.html
     runs/<run>/asked.npy, the x that was asked for where x.npy is its difference to a reference's
@@ -80,6 +81,11 @@ def _suggest_name(name: object) -> str:
     return words or "my-matrix"
 
 
+def temporary_name(run: str, side: str) -> str:
+    """Name of an encoding that is made for one run alone; `side` is "a" or "b"."""
+    return f"run-{run}-{side}"
+
+
 def matrix_prefix(name: str) -> str:
     """Prefix of everything of a matrix."""
     return f"{MATRICES}{name}/"
@@ -103,6 +109,11 @@ def tile_key(name: str, encoding: str, block: int, tile: int) -> str:
 def companion_key(name: str, encoding: str, companion: str) -> str:
     """Key of a small file that belongs to the rows of a matrix, such as "labels.npy"."""
     return f"{MATRICES}{name}/coded/{encoding}/{companion}"
+
+
+def encode_job_key(name: str, encoding: str) -> str:
+    """Key of what functions that encode a matrix need to know, there while they do."""
+    return f"{MATRICES}{name}/coded/{encoding}/encode.json"
 
 
 def parse_tile_key(key: str) -> tuple[int, int]:

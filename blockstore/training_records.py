@@ -33,8 +33,8 @@ class TrainingSpec:
     alone; matrix, transpose : names, with the digests of their manifests, transpose None where none
     is needed; source_digest : of the data X; labels_digest : of labels.npy; features, samples,
     outputs : d, n, k; classes : the labels' values for a classifier, else None; step : "line" or a
-    length; stop : goals and limits by name, None where there is none; mode : how workers are kept;
-    notes : what whoever trains should know of the data.
+    length; anytime : products may end as estimates; stop : goals and limits by name, None where
+    there is none; mode : how workers are kept; notes : what whoever trains should know of the data.
     """
 
     training: str
@@ -58,6 +58,7 @@ class TrainingSpec:
     beta: float
     tolerance: float
     tighten: float
+    anytime: bool
     stop: dict[str, Any]
     deadline: float | None
     mode: str
@@ -100,6 +101,7 @@ class TrainingSpec:
             beta=fields.number("beta"),
             tolerance=fields.number("tolerance"),
             tighten=fields.number("tighten"),
+            anytime=fields.boolean("anytime"),
             stop=fields.object("stop"),
             deadline=fields.number_or_none("deadline"),
             mode=fields.text("mode"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from blockstore.bucket import Bucket
-from blockstore.manifest import Manifest
+from blockstore.pairs import Subject
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers, AnswerSet
@@ -35,11 +35,11 @@ class RunContext:
     reference: the exact product that is added to the answers' one, None if they are answers to x;
     opened: when this coordinator began its part; listener_failure: what on_event raised, once it
     did; missing_rows: ranges of rows that a run with `tasks=X` ended without; options: how the
-    product is made; decode_invoked, decode_seconds: invocations of decode functions, and how long
-    they were waited for.
+    product is made; decode_invoked, decode_gb_seconds: invocations of decode functions, and what
+    they may have taken at most, from how long they were waited for.
     """
 
-    manifest: Manifest
+    manifest: Subject
     code: ErasureCode
     store: RunStore
     answers: AnswerSet[Any]
@@ -59,7 +59,7 @@ class RunContext:
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
     decode_invoked: int = 0
-    decode_seconds: float = 0.0
+    decode_gb_seconds: float = 0.0
     estimates: Estimates = field(init=False)
     judge: Judge = field(init=False)
     recovered: RecoveredRows = field(init=False)
@@ -84,7 +84,7 @@ class RunContext:
     def open(
         cls,
         bucket: Bucket,
-        manifest: Manifest,
+        manifest: Subject,
         journal: Journal,
         clock: Clock,
         on_event: Callable[[Event], None] | None,
@@ -93,7 +93,7 @@ class RunContext:
     ) -> RunContext:
         """The context of a coordinator that begins its part in a run."""
         spec = journal.spec
-        form = AnswerForm.of(manifest, spec.x_shape, spec.x_dtype)
+        form = AnswerForm.of_run(manifest, spec)
         answers: AnswerSet[Any] = Answers(form)
         if not options.in_memory(form, spec):
             answers = StoredAnswers(form, bucket)

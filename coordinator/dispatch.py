@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from blockstore.tasks import WorkerTask
+from blockstore.pair_tasks import task_of
 from coordinator import events
 from coordinator.context import RunContext
 from coordinator.journal import Dispatch, update
@@ -48,14 +48,11 @@ class Dispatcher:
         random.Random(f"{spec.run}/{attempt}").shuffle(order)
         self._invoker.submit(
             [
-                WorkerTask.of(
+                task_of(
                     context.manifest,
-                    run=spec.run,
+                    spec,
                     attempt=attempt,
                     worker=worker,
-                    x_shape=spec.x_shape,
-                    x_dtype=spec.x_dtype,
-                    x_digest=spec.x_digest,
                     todo=self._missing(worker),
                 )
                 for worker in order

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from polarlambda.connect import function_client
+from polarlambda.decoder import SMALL, stored_value
 from polarlambda.deployed import (
     StatusWatcher,
     call_coordinator,
@@ -45,7 +46,7 @@ def run_deployed(
         check_reference(bucket, request.reference, manifest, request.x.shape)
         store.save_asked(request.x)
     event = {"version": 1, "matrix": manifest.name, "x": key, "run": run, **request.options}
-    return _await_deployed(bucket, client, function, run, event, listeners)
+    return await_deployed(bucket, client, function, run, event, listeners)
 
 
 def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
@@ -56,10 +57,10 @@ def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Lis
     RunStore(bucket, run).load_spec()
     client = function_client()
     event = {"version": 1, "resume": run}
-    return _await_deployed(bucket, client, function, run, event, listeners)
+    return await_deployed(bucket, client, function, run, event, listeners)
 
 
-def _await_deployed(
+def await_deployed(
     bucket: Bucket,
     client: Any,
     function: str,
@@ -67,8 +68,7 @@ def _await_deployed(
     event: dict[str, Any],
     listeners: Listeners,
 ) -> Result:
-    from blockstore.arrays import get_array
-
+    """Wait for the function's answer; Ctrl-C cancels the run and returns its estimate."""
     try:
         with StatusWatcher(bucket, run, listeners.on_arrival) as watcher:
             answer = call_coordinator(client, function, event)
@@ -79,7 +79,7 @@ def _await_deployed(
             cancel_deployed(bucket, run)
             raise
     except BadInput:
-        if "matrix" in event:  # a run that never began leaves nothing behind
+        if "x" in event:  # a run that never began leaves nothing behind
             bucket.delete([event["x"]])
         raise
     if watcher.failure is not None:
@@ -88,7 +88,7 @@ def _await_deployed(
     return Result(
         run=answer["run"],
         state=answer["state"],
-        value=get_array(bucket, key) if key else None,
+        value=stored_value(bucket, key, SMALL) if key else None,
         exact=answer["exact"],
         verified=answer["verified"],
         met=answer["met"],

@@ -83,6 +83,7 @@ def resume_run(
     run: str,
     *,
     on: Literal["local", "lambda"] = "local",
+    memory: int | str | None = None,
     on_arrival: Callable[[Arrival], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
     **place: str | None,
@@ -94,13 +95,23 @@ def resume_run(
     `MatrixMissing` or `MatrixReplaced` when its matrix is gone or was encoded anew.
     """
     from blockstore.keys import validate_run
+    from polarlambda.decoder import read_memory
+    from polarlambda.pair_run import remove_temporary
     from polarlambda.product import Listeners, resume_here
     from polarlambda.product_deployed import resume_deployed
 
     settings = Place(**place).settings()
     bucket = open_bucket(settings, pool=64)
-    resume = resume_here if on == "local" else resume_deployed
-    return resume(bucket, settings, validate_run(run), Listeners(on_arrival, on_event))
+    parts = bucket, settings, validate_run(run), Listeners(on_arrival, on_event)
+    if on == "local":
+        result = resume_here(*parts, memory=read_memory(memory))
+    elif memory is not None:
+        raise BadInput("memory is the function's own with on='lambda': leave it out")
+    else:
+        result = resume_deployed(*parts)
+    if result.met:  # what was encoded for this run alone
+        remove_temporary(bucket, run)
+    return result
 
 
 def cancel_run(run: str, **place: str | None) -> RunStatus:
@@ -123,6 +134,7 @@ def delete_run(run: str, **place: str | None) -> int:
     """
     from blockstore.errors import ObjectMissing
     from blockstore.runs import delete_run
+    from polarlambda.pair_run import remove_temporary
 
     store = _store(run, place)
     try:
@@ -135,6 +147,7 @@ def delete_run(run: str, **place: str | None) -> int:
             f"run {run} has not ended: `polarlambda runs cancel {run}` ends it, also when its "
             "coordinator is dead; delete it then"
         )
+    remove_temporary(store.bucket, run)
     return delete_run(store.bucket, run)
 
 

@@ -21,11 +21,27 @@ class SubtasksType(click.ParamType):
         return value if value == "auto" else click.INT.convert(value, param, ctx)
 
 
+class BlocksType(click.ParamType):
+    """A number of blocks, or two of them, which stay text."""
+
+    name = "integer or S1xS2"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number, or "S1xS2" as it is."""
+        return value if isinstance(value, str) and "x" in value else click.INT(value, param, ctx)
+
+
 stack_option = click.option(
     "--stack",
     metavar="NAME",
     help="CloudFormation stack whose outputs name the bucket and the functions. Without it: "
-    "POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER, POLARLAMBDA_COORDINATOR.",
+    "POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER, POLARLAMBDA_COORDINATOR, POLARLAMBDA_DECODE.",
+)
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Memory of the coordinator in this process: answers and products that do not fit stay in "
+    "S3 and are decoded in chunks. Without it: as much as they take.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 output_option = click.option(
@@ -42,6 +58,18 @@ on_option = click.option(
     show_default=True,
     help="Where the coordinator runs: in this process, or as the deployed function.",
 )
+relaunch_option = click.option(
+    "--relaunch",
+    metavar="POLICY",
+    help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
+    "answer time), or both with a comma.",
+)
+grid_option = click.option(
+    "--grid", metavar="N1xN2", help="Workers of a matrix product, such as 16x16; or chosen."
+)
+data_grid_option = click.option(
+    "--data-blocks", metavar="S1xS2", help="Blocks that A's rows and B's columns are cut into."
+)
 workers_option = click.option(
     "--workers", type=int, metavar="N", help="Coded blocks, of a number that the code can have."
 )
@@ -57,7 +85,7 @@ code_options_option = click.option(
     "code_options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of the code, such as rounds=1 or basis=chebyshev; may be repeated.",
+    help="An option of the code, such as rounds=1 or times=@measured.csv; may be repeated.",
 )
 subtasks_option = click.option(
     "--subtasks",

@@ -3,77 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coordinator import events
 from polarcodes.estimators import expected_error
 from polarlambda.training.anytime import allowed_error
 from polarlambda.training.anytime_steps import AnytimeSteps
-from polarlambda.training.gradients import Gradient, ProductFailed, Spent
+from polarlambda.training.arrival_times import ArrivalTimes
+from polarlambda.training.gradients import Gradient, Spent
 from polarlambda.training.gram import GramGradient
 from polarlambda.training.models import Array
-from polarlambda.training.products import Rows
+from polarlambda.training.products import Product, Rows
 
 if TYPE_CHECKING:
     from polarcodes import ErasureCode
     from polarlambda.result import Result
 
-REMEMBERED = 10  # products whose arrivals foretell those of the next one
-
-
-class AnytimeMultiplier(Protocol):
-    """A coded matrix that takes differences: `CodedMatrix`, a session, or a simulated one."""
-
-    def multiply(
-        self,
-        x: Any,
-        *,
-        until: str = "exact",
-        deadline: float | None = None,
-        reference: str | Result | None = None,
-        on_event: Callable[[events.Event], None] | None = None,
-    ) -> Result:
-        """See `CodedMatrix.multiply`."""
-        ...
-
-
-class ArrivalTimes:
-    """Seconds at which the first, second, ... answer came, over the latest products."""
-
-    def __init__(self) -> None:
-        self._products: list[list[float]] = []
-        self._tail = 0.0
-
-    def begin(self) -> Callable[[events.Event], None]:
-        """For `on_event` of a new product."""
-        times: list[float] = []
-        self._products = [*self._products[1 - REMEMBERED :], times]
-
-        def hear(event: events.Event) -> None:
-            if isinstance(event, events.Arrived):
-                times.append(event.t)
-
-        return hear
-
-    def end(self, seconds: float) -> None:
-        """The product took so long in all; what comes after its last answer comes after any."""
-        last = self._products[-1]
-        if last:
-            self._tail = max(0.0, seconds - last[-1])
-
-    def forecast(self, most: int) -> list[float]:
-        """Mean seconds of a product that ends at 1, 2, ... `most` answers; as far as they came."""
-        costs: list[float] = []
-        for m in range(most):
-            known = [times[m] for times in self._products if len(times) > m]
-            if not known:
-                break
-            costs.append(max(float(np.mean(known)) + self._tail, costs[-1] if costs else 0.0))
-        return costs
+ESTIMATES = 0.5
+"""A tolerance that allows estimates, as any does that is not 0."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +56,11 @@ class AnytimeGram:
 
     def __init__(
         self,
-        matrix: AnytimeMultiplier,
+        product: Product,
         code: ErasureCode,
         gram: GramGradient,
-        *,
-        deadline: float | None = None,
-        on_event: Callable[[events.Event], None] | None = None,
     ) -> None:
-        self._matrix, self._gram = matrix, gram
-        self._deadline, self._on_event = deadline, on_event
+        self._product, self._gram = product, gram
         self._errors = [expected_error(code, m) for m in range(1, code.data_blocks)]
         self._times = ArrivalTimes()
         self._steps = AnytimeSteps()
@@ -134,10 +79,10 @@ class AnytimeGram:
             return self._gram.assembled(theta, Rows(np.zeros_like(weights)))
         distance = float(np.linalg.norm(weights - known.weights)) if known else 0.0
         bearable = self._bearable(distance) if known is not None and tolerance > 0 else 0.0
-        if known is not None and 0 < bearable < 1:
-            result = self._multiply(weights, f"error={bearable:.6g}", known.run)
+        if known is not None and bearable > 0:
+            result = self._run(weights, f"error={bearable:.6g}", known.run)
         else:
-            result = self._multiply(weights, "exact", None)
+            result = self._run(weights, "exact", None)
         value = np.asarray(result.value, np.float64)
         spent = Spent(result.seconds, result.cost or 0.0, (result.run,))
         found = self._gram.assembled(theta, Rows(value, None, spent))
@@ -171,18 +116,8 @@ class AnytimeGram:
             return 0.0
         return allowed_error(stop.bearable, norm * self._gram.samples, product)
 
-    def _multiply(self, weights: Array, until: str, reference: str | None) -> Result:
+    def _run(self, weights: Array, until: str, reference: str | None) -> Result:
         hear = self._times.begin()
-
-        def tell(event: events.Event) -> None:
-            hear(event)
-            if self._on_event is not None:
-                self._on_event(event)
-
-        result = self._matrix.multiply(
-            weights, until=until, deadline=self._deadline, reference=reference, on_event=tell
-        )
-        if not result.met or result.value is None:
-            raise ProductFailed(f"run {result.run}: {result.message}", result.state)
+        result = self._product.run(weights, until, reference=reference, hear=hear)
         self._times.end(result.seconds)
         return result

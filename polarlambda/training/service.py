@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.errors import BadInput
+from polarlambda.training.defaults import ANYTIME, STEP, TOLERANCE
 
 if TYPE_CHECKING:
     from coordinator.events import Event
@@ -31,11 +32,12 @@ def train(
     l2: float = 0.0,
     intercept: bool = True,
     classes: int | None = None,
-    step: float | str = "line",
+    step: float | str = STEP,
     momentum: str | None = None,
     beta: float = 0.9,
-    tolerance: float = 0.0,
+    tolerance: float = TOLERANCE,
     tighten: float = 1.0,
+    anytime: bool = ANYTIME,
     gradient_norm: float | None = None,
     loss: float | None = None,
     iterations: int | None = None,
@@ -68,6 +70,8 @@ def train(
         matrices encoded with a schedule; what that does to a step is said in
         `polarlambda.training.samples` and `.gram`; tighten : its factor from one iteration to the
         next
+    anytime : products stop at the error that their step can bear, as differences to the last exact
+        one (docs/anytime.md); for fixed steps without momentum
     gradient_norm : goal, relative to the first gradient's (default 1e-4); loss : goal, a value of f
     iterations, seconds, dollars : limits
     transpose : name of the encoded transpose; found by its digest if not given
@@ -102,7 +106,7 @@ def train(
     from polarlambda.training.labels import read_labels
     from polarlambda.training.recipe import centres, check_recipe, make_stop
 
-    check_recipe(model, l2, step, momentum, beta, tolerance, tighten)
+    check_recipe(model, l2, step, momentum, beta, tolerance, tighten, anytime)
     check_deadline(deadline)
     asked = {
         "gradient_norm": gradient_norm,
@@ -147,6 +151,7 @@ def train(
             beta=beta,
             tolerance=tolerance,
             tighten=tighten,
+            anytime=anytime,
             stop=asked,
             deadline=deadline,
             mode=mode,
@@ -157,7 +162,8 @@ def train(
         store.create(spec, targets.given, moments)
         if on_start is not None:
             on_start(training, spec.notes)
-        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate)
+        codes = found.codes if anytime else ()
+        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
         return carrier.run(spent)
 
 
@@ -211,7 +217,8 @@ def resume_training(
         moments = store.load_moments() if spec.form == "gram" or centres(spec) else None
         products = open_products(found, spec.outputs, spec.mode, spec.deadline, on_event, stack)
         asked = {**spec.stop, **{k: v for k, v in (stop or {}).items() if v is not None}}
-        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate)
+        codes = found.codes if spec.anytime else ()
+        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
         if on_start is not None:
             on_start(training, spec.notes)
         return carrier.run()

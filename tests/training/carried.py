@@ -55,6 +55,7 @@ class Case:
             "beta": 0.9,
             "tolerance": 0.0,
             "tighten": 1.0,
+            "anytime": False,
             "stop": self.asked,
             "deadline": None,
             "mode": "invoke",
