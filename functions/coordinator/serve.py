@@ -21,7 +21,7 @@ from blockstore.runs import RunStore
 from coordinator import reference
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
-from coordinator.planning import QUICK_ROUNDS, plan_multiply
+from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
 from coordinator.relaunch import RelaunchRefused
@@ -100,6 +100,7 @@ def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: B
         on="lambda",
         coordinator_memory_mb=billing.coordinator_memory_mb,
         prices=billing.prices,
+        platform=Platform(concurrency=billing.concurrency) if billing.concurrency else None,
         rounds=QUICK_ROUNDS,
     )
     return replace(billing, planned=plan.to_json())
