@@ -11,9 +11,11 @@ limit_threads()  # before NumPy is imported below
 from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
 from coordinator.collect import MOST_THREADS  # noqa: E402
+from coordinator.decode_options import DecodeOptions  # noqa: E402
 from coordinator.fan_out import make_invoker  # noqa: E402
 from coordinator.invoker import lambda_client  # noqa: E402
 from functions import log  # noqa: E402
+from functions.coordinator.decoders import decode_functions  # noqa: E402
 from functions.coordinator.request import parse_request  # noqa: E402
 from functions.coordinator.serve import REFUSALS, serve  # noqa: E402
 from functions.coordinator.settings import CoordinatorSettings  # noqa: E402
@@ -41,6 +43,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
             bucket,
             invoker,
             settings.billing,
+            DecodeOptions(settings.memory, decode_functions(settings, client)),
             lambda: context.get_remaining_time_in_millis() / 1000,
         )
     except REFUSALS as exc:

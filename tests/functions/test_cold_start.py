@@ -17,6 +17,7 @@ WORKER_ONLY = ("polarcodes", "coordinator")
     [
         ("functions.worker.app", (*FORBIDDEN, *WORKER_ONLY)),
         ("functions.coordinator.app", FORBIDDEN),
+        ("functions.decode.app", FORBIDDEN),
         ("functions.dispatch.app", (*FORBIDDEN, "numpy")),
     ],
 )

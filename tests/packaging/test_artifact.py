@@ -17,6 +17,7 @@ HOST = f"{sys.version_info.major}.{sys.version_info.minor}"
 FUNCTIONS = {
     "WorkerFunction": "worker",
     "CoordinatorFunction": "coordinator",
+    "DecodeFunction": "decode",
     "DispatchFunction": "dispatch",
 }
 ZIP_LIMIT = 50e6  # of an upload to Lambda

@@ -26,9 +26,11 @@ BUCKET = RESOURCES["BlocksBucket"]["Properties"]
 ROLES = {
     "WorkerFunction": "WorkerRole",
     "CoordinatorFunction": "CoordinatorRole",
+    "EncodeFunction": "EncodeRole",
     "DispatchFunction": "DispatchRole",
+    "DecodeFunction": "DecodeRole",
 }
-LISTING = ("WorkerRole", "CoordinatorRole")
+LISTING = ("WorkerRole", "CoordinatorRole", "DecodeRole")
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -71,6 +73,8 @@ def test_outputs_are_what_the_settings_read() -> None:
         "WorkerName",
         "CoordinatorName",
         "DispatchName",
+        "EncodeName",
+        "DecodeName",
     }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
@@ -132,6 +136,16 @@ def test_a_worker_can_neither_read_results_nor_invoke_nor_delete() -> None:
     ]
 
 
+def test_a_function_that_encodes_reads_inputs_and_writes_coded_blocks() -> None:
+    allowed = {s["Sid"]: s for s in statements(TEMPLATE, "EncodeRole")}
+    assert set(allowed) == {"ReadSource", "ReadJob", "WriteCodedBlocks", "WriteLogs"}
+    places = {sid: s["Resource"].get("Fn::Sub") for sid, s in allowed.items()}
+    assert places["ReadSource"] == "${BlocksBucket.Arn}/inputs/*"
+    assert places["ReadJob"] == "${BlocksBucket.Arn}/matrices/*/coded/*/encode.json"
+    assert places["WriteCodedBlocks"] == "${BlocksBucket.Arn}/matrices/*/coded/*"
+    assert allowed["WriteCodedBlocks"]["Action"] == "s3:PutObject"
+
+
 def test_the_bucket_is_private_encrypted_and_reached_by_tls_only() -> None:
     assert set(BUCKET["PublicAccessBlockConfiguration"].values()) == {True}
     assert len(BUCKET["PublicAccessBlockConfiguration"]) == 4
@@ -153,6 +167,7 @@ def test_runs_expire_and_matrices_do_not() -> None:
         "runs/": {"Ref": "RunRetentionDays"},
         "sessions/": {"Ref": "RunRetentionDays"},
         "inputs/": {"Ref": "RunRetentionDays"},
+        "optimizations/": {"Ref": "RunRetentionDays"},
     }
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
 
