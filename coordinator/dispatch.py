@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from blockstore.tasks import WorkerTask
+from blockstore.pair_tasks import task_of
 from coordinator import events
 from coordinator.context import RunContext
 from coordinator.journal import Dispatch, update
@@ -57,14 +57,11 @@ class Dispatcher:
         random.Random(f"{spec.run}/{attempt}").shuffle(order)
         self._window.submit(
             [
-                WorkerTask.of(
+                task_of(
                     context.manifest,
-                    run=spec.run,
+                    spec,
                     attempt=attempt,
                     worker=worker,
-                    x_shape=spec.x_shape,
-                    x_dtype=spec.x_dtype,
-                    x_digest=spec.x_digest,
                     todo=self._missing(worker),
                 )
                 for worker in order

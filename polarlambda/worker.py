@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from blockstore.manifest import Manifest
+    from blockstore.pairs import MatrixPair, Subject
+    from blockstore.records import RunSpec
     from coordinator.planning import SeriesPlan
     from coordinator.ports import Invoker
     from coordinator.report import Billing
@@ -58,7 +60,6 @@ class DeployedWorker:
         Planned once for every shape and dtype of x. Raises `PlanRefused`.
         """
         from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
-        from coordinator.report import Billing
 
         key = (manifest.digest, x_shape, x_dtype.str)
         if key not in self._billings:
@@ -73,13 +74,7 @@ class DeployedWorker:
                 platform=Platform(concurrency=concurrency),
                 rounds=QUICK_ROUNDS,
             )
-            self._billings[key] = Billing(
-                worker_memory_mb=self.limits.memory_mb,
-                worker_timeout=self.limits.timeout,
-                prices=self.limits.prices,
-                planned=plan.to_json(),
-                concurrency=concurrency,
-            )
+            self._billings[key] = self._billed(plan.to_json())
         return self._billings[key]
 
     def _concurrency(self, workers: int) -> int:
@@ -104,6 +99,41 @@ class DeployedWorker:
             x_dtype,
             worker_memory_mb=self.limits.memory_mb,
             prices=self.limits.prices,
+        )
+
+    def pair_billing(self, pair: MatrixPair) -> Billing:
+        """The same for a product of two encoded matrices."""
+        from coordinator.pair_plan import plan_pair
+        from coordinator.planning import QUICK_ROUNDS
+
+        plan = plan_pair(
+            pair,
+            worker_memory_mb=self.limits.memory_mb,
+            worker_timeout=self.limits.timeout,
+            prices=self.limits.prices,
+            rounds=QUICK_ROUNDS,
+        )
+        return self._billed(plan.to_json())
+
+    def subject_billing(self, subject: Subject, spec: RunSpec) -> Billing:
+        """The same for a run that is to be gone on with."""
+        import numpy as np
+
+        from blockstore.pairs import MatrixPair
+
+        if isinstance(subject, MatrixPair):
+            return self.pair_billing(subject)
+        return self.billing(subject, spec.x_shape, np.dtype(spec.x_dtype))
+
+    def _billed(self, planned: dict[str, Any]) -> Billing:
+        from coordinator.report import Billing
+
+        return Billing(
+            worker_memory_mb=self.limits.memory_mb,
+            worker_timeout=self.limits.timeout,
+            prices=self.limits.prices,
+            planned=planned,
+            concurrency=self._concurrency(int(planned["workers"])),
         )
 
     def close(self) -> None:
