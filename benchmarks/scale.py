@@ -54,7 +54,7 @@ class Size:
 
 
 FULL = Size(125_000, 256, 240, 1 << 30, 512 << 20, 8, 16)
-SMALL = Size(1_500, 16, 12, 192 << 20, 400 << 20, 2, 8)
+SMALL = Size(300, 8, 6, 192 << 20, 400 << 20, 2, 8)
 
 
 def command(*arguments: str | Path) -> tuple[dict[str, Any], int, float]:

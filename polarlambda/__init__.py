@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polarlambda.encoding import encode
     from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
-    from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
+    from polarlambda.matrices import delete_matrix, list_matrices, read_companion, show_matrix
     from polarlambda.matrix import CodedMatrix
     from polarlambda.planning import plan_matrix
     from polarlambda.result import Arrival, Result
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "encoding": ("encode",),
     "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
-    "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
+    "matrices": ("delete_matrix", "list_matrices", "read_companion", "show_matrix"),
     "matrix": ("CodedMatrix",),
     "planning": ("plan_matrix",),
     "result": ("Arrival", "Result"),
@@ -76,6 +76,7 @@ __all__ = [
     "list_runs",
     "list_trainings",
     "plan_matrix",
+    "read_companion",
     "resume_run",
     "resume_training",
     "show_matrix",
