@@ -64,6 +64,7 @@ def command(*arguments: str | Path) -> tuple[dict[str, Any], int, float]:
         [sys.executable, "-m", "polarlambda", *map(str, arguments), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=dict(os.environ),
     )
     peak = 0
     while process.poll() is None:

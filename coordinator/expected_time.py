@@ -60,17 +60,22 @@ class ExpectedTime:
 
     @property
     def verdict(self) -> str:
-        """One sentence that says whether coding pays."""
+        """Whether coding pays, and by which times."""
         if self.code == "uncoded":
-            return (
-                f"No coding: every worker is needed, expected {self.coded:.2f} s ({self.delays})."
-            )
+            return f"{self.judgement}: expected {self.coded:.2f} s ({self.delays})."
         both = f"{self.coded:.2f} s with coding, {self.uncoded:.2f} s without ({self.delays})"
+        return f"{self.judgement}: expected {both}."
+
+    @property
+    def judgement(self) -> str:
+        """Whether coding pays, without figures."""
+        if self.code == "uncoded":
+            return "No coding: every worker is needed"
         if self.pays:
-            return f"Coding pays: expected {both}."
+            return "Coding pays"
         return (
-            f"Coding does not pay here: expected {both}. It still survives lost workers; "
-            "for time alone use the code `uncoded`."
+            "Coding does not pay here (it still survives lost workers; for time alone use the "
+            "code `uncoded`)"
         )
 
 
@@ -84,15 +89,17 @@ def expected_time(
     rounds: int = 1000,
     counts: NDArray[np.intp] | None = None,
     shares: Subtasks | None = None,
+    plain: BlockWork | None = None,
 ) -> ExpectedTime:
     """Simulate `rounds` rounds of the coded and of the uncoded run on the same delays (fixed
     seed). `counts`: thresholds of the code if they are known (`coordinator.waiting`).
 
     With `shares` each worker has several blocks of `work`, and sends each answer when it is done.
+    `plain`: the work of an uncoded worker, where it is not that of a smaller block of one matrix.
     """
     shares = shares or Subtasks.single(code.workers)
     workers, data_blocks = shares.workers, code.data_blocks
-    plain = uncoded_work(work, data_blocks, workers, source_dtype)
+    plain = plain or uncoded_work(work, data_blocks, workers, source_dtype)
     rounds = affordable(rounds, workers)
     if workers > platform.concurrency:
         rounds = min(rounds, max(20, MOST_WAITS // workers))

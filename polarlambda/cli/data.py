@@ -20,7 +20,7 @@ def data(name: str, folder: Path, rows: int | None) -> None:
     flights: 327,346 flights from New York in 2013, to predict their arrival delay. digits: 1,797
     handwritten digits.
     """
-    from polarlambda.cli.output import write_array
+    from polarlambda.download import write_product
     from polarlambda.sizes import format_size
     from polarlambda.training.examples import make_example
 
@@ -29,8 +29,8 @@ def data(name: str, folder: Path, rows: int | None) -> None:
     made = make_example(name, rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_array(folder / "X.npy", made.X)
-        write_array(folder / "y.npy", made.y)
+        write_product(folder / "X.npy", made.X)
+        write_product(folder / "y.npy", made.y)
         with open(folder / "columns.csv", "w", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(("column", "mean", "scale"))

@@ -10,7 +10,7 @@ import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
 from polarlambda.cli.options import json_option, stack_option
-from polarlambda.cli.output import check_output, to_json, write_array
+from polarlambda.cli.output import check_output, to_json
 from polarlambda.cli.progress import Progress, make_progress
 from polarlambda.errors import BadInput
 
@@ -80,7 +80,7 @@ class StepType(click.ParamType):
 @click.option(
     "--anytime",
     is_flag=True,
-    help="Stop products at the error their step can bear; Gram matrices, fixed steps.",
+    help="Stop products at the error that their step can bear; for fixed steps.",
 )
 @click.option("--gradient-norm", type=float, metavar="R", help="Goal, relative to the first one.")
 @click.option("--loss", type=float, metavar="F", help="Goal, a value of the objective.")
@@ -192,10 +192,11 @@ def finish(
     trained: Trained, output: Path | None, picture: Path | None, table: Path | None, as_json: bool
 ) -> None:
     """Write theta, picture and table, say how it ended, and leave with its exit code."""
+    from polarlambda.download import write_product
     from polarlambda.training.picture import draw_history, history_csv
 
     if output is not None:
-        write_array(output, trained.theta)
+        write_product(output, trained.theta)
     if table is not None:
         table.write_text(history_csv(trained.history))
     if picture is not None:

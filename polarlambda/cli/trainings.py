@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarlambda.cli.options import json_option, stack_option
-from polarlambda.cli.output import check_output, echo_table, to_json, write_array
+from polarlambda.cli.output import check_output, echo_table, to_json
 from polarlambda.cli.progress import make_progress
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def show(training: str, output: Path | None, stack: str | None) -> None:
     check_output(output)
     shown = show_training(training, stack=stack)
     if output is not None:
-        write_array(output, load_theta(training, stack=stack))
+        from polarlambda.download import write_product
+
+        write_product(output, load_theta(training, stack=stack))
     click.echo(to_json(shown))
 
 

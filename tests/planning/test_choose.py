@@ -47,7 +47,7 @@ def test_what_is_given_is_kept() -> None:
     assert choose_code(*IMAGES, workers=64, redundancy=0.001).data_blocks == 63, "at least one"
     assert choose_code(*IMAGES, workers=64, redundancy=0.0).data_blocks == 64
     assert choose_code(*IMAGES, data_blocks=56).workers == 64
-    assert choose_code(*IMAGES, data_blocks=64).workers == 128, "room for redundancy"
+    assert choose_code(*IMAGES, data_blocks=64).workers == 74, "room for redundancy"
     uncoded = choose_code(*IMAGES, workers=16, code="uncoded")
     assert (uncoded.code, uncoded.data_blocks) == ("uncoded", 16)
     assert choose_code(*IMAGES, data_blocks=52, code="uncoded").workers == 52
@@ -109,3 +109,9 @@ def test_what_is_no_matrix_is_refused(shape, dtype, argument: str) -> None:
 def test_a_code_that_does_not_exist_is_refused_by_the_code(options: dict[str, int]) -> None:
     with pytest.raises(CodeError):
         choose_code(*IMAGES, **options)
+
+
+@pytest.mark.parametrize("given", [{"workers": 20_000}, {"data_blocks": 17_000}])
+def test_more_workers_than_a_run_can_have_are_refused(given: dict[str, int]) -> None:
+    with pytest.raises(PlanRefused, match=r"16,?384"):
+        choose_code(*IMAGES, **given)
