@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from polarlambda.training.labels import Labels
     from polarlambda.training.trained import Trained
 
-    Mode = Literal["invoke", "resident"]
-
-MODE: Mode = "invoke"
+    Mode = Literal["auto", "resident", "invoke"]
 
 __all__ = ["resume_training", "train"]
 
@@ -48,7 +46,7 @@ def train(
     transpose: str | None = None,
     data: MatrixSource | None = None,
     deadline: float | None = None,
-    mode: Mode = MODE,
+    mode: Mode = "auto",
     on_start: Callable[[str, tuple[str, ...]], None] | None = None,
     on_iterate: Callable[[Iterate], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -73,14 +71,15 @@ def train(
         `polarlambda.training.samples` and `.gram`; tighten : its factor from one iteration to the
         next
     anytime : products stop at the error that their step can bear, as differences to the last exact
-        one (docs/anytime.md); for Gram matrices and fixed steps without momentum
+        one (docs/anytime.md); for fixed steps without momentum
     gradient_norm : goal, relative to the first gradient's (default 1e-4); loss : goal, a value of f
     iterations, seconds, dollars : limits
     transpose : name of the encoded transpose; found by its digest if not given
     data : X itself (path, s3:// URL or array), from which X^T y is computed when ``name`` is a Gram
         matrix and no transpose is encoded
     deadline : seconds for each product, see `CodedMatrix.multiply`
-    mode : how workers are kept between products, see `CodedMatrix.session`
+    mode : "resident" workers stay between products, with "invoke" every product invokes them anew
+        (see `CodedMatrix.session`); "auto": what is planned to be cheaper
     on_start : told the training's id and notes on the data; on_iterate : told of every iterate;
         on_event : of the coordinator's events
     place : stack=, bucket=, worker=: see `polarlambda.connect.Place`
@@ -124,15 +123,10 @@ def train(
                 f"{name!r} is a Gram matrix, which trains least-squares and ridge, not {model}: "
                 "encode the matrix itself, and its transpose"
             )
-        if anytime and found.form != "gram":
-            raise BadInput(
-                f"anytime steps take one product with X^T X, and {name!r} is X: encode its Gram "
-                "matrix (--gram) and name that"
-            )
         targets = read_labels(labels, model, found.samples, classes=classes)
         outputs = targets.values.shape[1]
         check_dollars(found, outputs, dollars)
-        products = open_products(found, mode, deadline, on_event, stack)
+        products = open_products(found, outputs, mode, deadline, on_event, stack)
         now = time.time()
         training = new_run_id(int(now * 1000), os.urandom(10))
         spec = TrainingSpec(
@@ -168,8 +162,8 @@ def train(
         store.create(spec, targets.given, moments)
         if on_start is not None:
             on_start(training, spec.notes)
-        code = found.matrix.code
-        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, code)
+        codes = found.codes if anytime else ()
+        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
         return carrier.run(spent)
 
 
@@ -221,10 +215,10 @@ def resume_training(
             given = read_labels(labels, spec.model, spec.samples, classes=classes)
             _refuse(spec.training, "labels", given.digest, spec.labels_digest)
         moments = store.load_moments() if spec.form == "gram" or centres(spec) else None
-        products = open_products(found, spec.mode, spec.deadline, on_event, stack)
+        products = open_products(found, spec.outputs, spec.mode, spec.deadline, on_event, stack)
         asked = {**spec.stop, **{k: v for k, v in (stop or {}).items() if v is not None}}
-        code = found.matrix.code
-        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, code)
+        codes = found.codes if spec.anytime else ()
+        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
         if on_start is not None:
             on_start(training, spec.notes)
         return carrier.run()
