@@ -83,11 +83,12 @@ def line_family(
 ) -> CodeFamily:
     """The family of one side: integers stay exact by default, floats get an estimate with a bar.
 
-    Parities of integers cost digits that only answers of two integer matrices, in float64, have.
+    Parities of integers cost digits that only answers in float64 have: the other side must not be
+    coded in float32.
     """
     if code != AUTO:
         return CodeFamily(code, dict(options))
-    if "f" in (dtype.kind, other.kind):
+    if dtype.kind == "f" or (other.kind == "f" and other.itemsize < 8):
         return CodeFamily("hadamard", {}, "well conditioned, and any few answers give an estimate")
     return CodeFamily("mds", {"basis": "integer"}, f"sums of {dtype.name} stay exact integers")
 
