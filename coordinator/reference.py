@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockstore import decode_keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
 from blockstore.errors import CorruptObject, ObjectMissing
 from blockstore.manifest import Manifest
+from blockstore.products import StoredProduct
 from blockstore.records import RunSpec, RunStatus
 from blockstore.runs import RunStore
 from coordinator.decode import Decoding
@@ -154,7 +156,8 @@ def load_reference(
     try:
         read = store.load_x if spec.reference is None else store.load_asked
         x = read(shape=spec.x_shape)
-        product = store.get_final()
+        key = decode_keys.product_key(run, spec.result)
+        product = StoredProduct.open(bucket, key).load()
     except (ObjectMissing, CorruptObject) as exc:
         raise InputRefused(f"reference {run} is not whole any more: {exc}") from exc
     if spec.reference is None and array_digest(x) != spec.x_digest:
