@@ -126,6 +126,10 @@ def check_reference(
             f"reference {run} was a product of {whose}, and this is one of {manifest.name!r}: "
             "refer to a run on the same encoded matrix"
         )
+    if spec.right is not None:
+        raise InputRefused(
+            f"reference {run} was a product of two encoded matrices: there is no x to differ from"
+        )
     if spec.x_shape != tuple(x_shape):
         raise InputRefused(
             f"reference {run} multiplied x of shape {spec.x_shape}, but this x has shape "
@@ -149,7 +153,7 @@ def load_reference(
     """Check an exact run and read its x and its product.
 
     Raises `InputRefused` as `check_reference` does, and for objects that are gone or damaged.
-    Cost: four GETs.
+    Cost: four GETs, and some more for a product in parts.
     """
     spec, status = check_reference(bucket, run, manifest, x_shape)
     store = RunStore(bucket, run)
