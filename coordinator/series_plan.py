@@ -23,7 +23,7 @@ from coordinator.task_time import task_time
 __all__ = ["SeriesPlan", "check_resident", "plan_series"]
 
 NEAR_POLLS = 3  # looks about the time at which the next announcement is due
-FAR_POLLS = 0.7 / 0.25  # looks a second in the 70 % of the gap before that
+FAR_POLLS = 0.8 / 0.5  # looks a second in the 80 % of the gap before that
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
     python -m polarlambda.local.storage FD FOLDER
 
-While there are resident workers (see `residents`; the stack's FOLDER says so), the Lambda service
-is asked about every answer before it is stored. Prints one line when it is ready; ends when its
-standard input ends.
+While there are resident workers and chaos for them (see `residents`; a file in the stack's FOLDER
+says so), the Lambda service is asked about every answer before it is stored. Prints one line when
+it is ready; ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -47,10 +47,13 @@ def held_up(store: Any, mark: Path) -> Any:
     """The WSGI application `store`, which keeps a resident's answer when the service agrees."""
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["REQUEST_METHOD"] == "PUT" and mark.exists():
-            key = environ["PATH_INFO"].lstrip("/").partition("/")[2]
-            attempt = int(environ.get("HTTP_X_AMZ_META_ATTEMPT", 1))
-            if answer_of(key) is not None and not _kept(mark.read_text(), key, attempt):
+        key = environ["PATH_INFO"].lstrip("/").partition("/")[2]
+        if environ["REQUEST_METHOD"] == "PUT" and answer_of(key) is not None:
+            try:
+                service = mark.read_text()
+            except FileNotFoundError:
+                service = ""
+            if service and not _kept(service, key):
                 start_response("503 Service Unavailable", [("Content-Length", "0")])
                 return [b""]
         return store(environ, start_response)
@@ -58,10 +61,10 @@ def held_up(store: Any, mark: Path) -> Any:
     return application
 
 
-def _kept(service: str, key: str, attempt: int) -> bool:
+def _kept(service: str, key: str) -> bool:
     connection = http.client.HTTPConnection(service)
     try:
-        connection.request("POST", "/_local/answer", json.dumps({"key": key, "attempt": attempt}))
+        connection.request("POST", "/_local/answer", json.dumps({"key": key}))
         answer: dict[str, bool] = json.loads(connection.getresponse().read())
     except OSError:  # the stack is ending
         return False
