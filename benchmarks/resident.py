@@ -1,12 +1,13 @@
 """Residents against one invocation per worker and product, on the local stack.
 
-8 workers with a block of 20 MB each; products in series, every x depending on the product before.
+8 workers with a block of 20 MB each, which they read at the 95 MB/s that one function was measured
+to get from S3 (`--rate 0`: as fast as loopback is); products in series, every x depending on the product before.
 Sessions of both modes alternate, and a ratio compares neighbours, because both then see the same
 weather. The first product of a session (cold starts, loading the blocks) is told apart. Targets:
 an iteration with residents at least 3 times faster; the bytes that workers read in an iteration
 are those of x alone.
 
-    python -m benchmarks.resident [--small]
+    python -m benchmarks.resident [--small] [--rate 95]
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.harness import Ratio, WrongResult, require_close, save, table
+from coordinator.platform import Platform
 from polarlambda import CodedMatrix, encode
 from polarlambda.local.stack import LocalStack
 
@@ -59,7 +61,7 @@ def series(matrix: CodedMatrix, dense: np.ndarray, mode: Mode, count: int) -> di
     }
 
 
-def measure(megabytes: float, rounds: int, count: int) -> dict[str, Any]:
+def measure(megabytes: float, rounds: int, count: int, rate: float) -> dict[str, Any]:
     """`rounds` sessions of each mode, alternating."""
     rows = max(DATA_BLOCKS * round(megabytes * 1e6 / 4 / COLUMNS), COLUMNS)
     rng = np.random.default_rng(0)
@@ -67,7 +69,7 @@ def measure(megabytes: float, rounds: int, count: int) -> dict[str, Any]:
     found: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
     billed: dict[str, float] = dict.fromkeys(MODES, 0.0)
     before = dict(os.environ)
-    with LocalStack(build="stale") as stack:
+    with LocalStack(build="stale", s3_rate=rate * 1e6) as stack:
         os.environ.update(stack.environment)  # the product finds this stack as it finds AWS
         try:
             encode(dense, "series", workers=WORKERS, data_blocks=DATA_BLOCKS)
@@ -90,6 +92,7 @@ def measure(megabytes: float, rounds: int, count: int) -> dict[str, Any]:
     return {
         "workers": WORKERS,
         "block_megabytes": megabytes,
+        "rate": rate,
         "rounds": rounds,
         "products": count,
         "modes": found,
@@ -103,7 +106,8 @@ def show(results: dict[str, Any]) -> list[Ratio]:
     count, rounds = results["products"], results["rounds"]
     print(
         f"{WORKERS} workers (any {DATA_BLOCKS} answers decode), blocks of "
-        f"{results['block_megabytes']:g} MB, {rounds} sessions of 1 + {count} products in each mode"
+        f"{results['block_megabytes']:g} MB read at {results['rate']:g} MB/s, {rounds} sessions of "
+        f"1 + {count} products in each mode"
     )
     print(
         f"{'per product':>12}{'seconds':>9}{'first':>8}{'MB read':>10}{'requests':>10}"
@@ -152,9 +156,11 @@ def main(arguments: list[str]) -> int:
     """Print the table and write benchmarks/results/resident.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="blocks of 3 MB, one session each")
-    small = parser.parse_args(arguments).small
+    parser.add_argument("--rate", type=float, default=Platform().s3_read_rate / 1e6, help="MB/s")
+    options = parser.parse_args(arguments)
+    small, rate = options.small, options.rate
     try:
-        results = measure(*((3.0, 1, 3) if small else (20.0, 5, 8)))
+        results = measure(*((3.0, 1, 3) if small else (20.0, 5, 8)), rate)
     except WrongResult as error:
         print(f"WRONG RESULT: {error}")
         return 1

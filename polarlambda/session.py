@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,6 +72,8 @@ class Session:
         self._idle_limit = idle_limit
         self._tally = Tally(manifest, resident=mode == "resident")
         self._residents: Residents | None = None
+        self._recorder = ThreadPoolExecutor(1, thread_name_prefix="record")
+        self._recording: Future[None] | None = None
         self._closed = False
         self.id = new_run_id(int(self._clock.now() * 1000), os.urandom(10))
 
@@ -107,6 +110,7 @@ class Session:
             relaunch=relaunch,
             reference=reference,
         )
+        self._recorded()
         shape, sent = request.x.shape, request.sent_dtype
         billing = self._worker.billing(self.manifest, shape, sent)
         residents = self._with_residents(shape, sent) if self.mode == "resident" else None
@@ -126,6 +130,7 @@ class Session:
             billing=billing if residents is None else replace(billing, stays=residents.stays),
             clock=self._clock,
             fastest=FASTEST,
+            later=self._record,
             **request.options,
         )
         self._tally.add(outcome, shape, sent)
@@ -154,7 +159,9 @@ class Session:
         try:
             if self._residents is not None:
                 self._residents.end()
+            self._recorded()
         finally:
+            self._recorder.shutdown()
             self._worker.close()
 
     def __enter__(self) -> Session:
@@ -167,6 +174,16 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _record(self, record: Callable[[], None]) -> None:
+        """Write the report of a product that has ended while the caller goes on."""
+        self._recording = self._recorder.submit(record)
+
+    def _recorded(self) -> None:
+        """Wait for it; raises what went wrong there."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.result()
 
     def _with_residents(self, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]) -> Residents:
         """The session's residents, which can hold their blocks and this x."""
