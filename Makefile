@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 SETUP := .venv/setup.stamp
 
-.PHONY: help setup demo test check format lint types layers build-WorkerFunction build-CoordinatorFunction
+.PHONY: help setup demo test check format lint types layers build-WorkerFunction build-CoordinatorFunction build-DispatchFunction build-DecodeFunction build-EncodeFunction
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -47,5 +47,5 @@ PYTHON_VERSION ?= 3.12
 ARCHITECTURE ?= x86_64
 BUILDER := $(or $(wildcard $(VENV)/python),$(PYTHON))
 
-build-WorkerFunction build-CoordinatorFunction: build-%:
+build-WorkerFunction build-CoordinatorFunction build-DispatchFunction build-DecodeFunction build-EncodeFunction: build-%:
 	@$(BUILDER) scripts/build_function.py $* "$(ARTIFACTS_DIR)" --python $(PYTHON_VERSION) --architecture $(ARCHITECTURE)

@@ -153,10 +153,9 @@ def main() -> int:
             print(line(row), flush=True)
     trials, ideal = sum(row.trials for row in rows), sum(row.exactly_s for row in rows)
     within = sum(row.within_1e_4 for row in rows)
-    print(f"exactly s: {ideal} of {trials}; error at most 1e-4: {within}")
     name = "thresholds_every_size" if arguments.every_size else "thresholds"
     path = save(name, json.loads(json.dumps({"rows": [asdict(row) for row in rows]})))
-    print(f"written to {path}")
+    print(f"{ideal} of {trials} exactly s, {within} with error <= 1e-4; written to {path}")
     return 0
 
 

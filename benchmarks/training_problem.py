@@ -11,7 +11,7 @@ from polarcodes.delays import DelayModel
 from polarlambda.simulation.iterations import SimulatedMatrix
 from polarlambda.simulation.iterations_schemes import Scheme, Timing
 from polarlambda.training.advance import Advance, FixedStep, LineSearch
-from polarlambda.training.anytime_gram import AnytimeGram
+from polarlambda.training.anytime_gram import ESTIMATES, AnytimeGram
 from polarlambda.training.gradients import GradientSource
 from polarlambda.training.gram import GramGradient, Moments
 from polarlambda.training.iterate import Iterate
@@ -30,7 +30,7 @@ GOAL = 1e-3  # of the first suboptimality
 class Problem:
     """min ||X w - y||^2 / (2 n), W = X^T X with eigenvalues n from 1 to 1 / condition, log-spaced.
 
-    Fixed steps are 1 (that is 1 / L); the target is a suboptimality of `GOAL` of the first.
+    Fixed steps are 1, which is 1 / L.
     """
 
     gram: NDArray[np.float64] = field(repr=False)
@@ -58,10 +58,9 @@ class Problem:
         least, first = objective.loss(X @ best), objective.loss(np.zeros_like(y))
         return cls(gram, moments, objective, best, X, least, first)
 
-    @property
-    def target(self) -> float:
-        """The loss to reach."""
-        return self.least + GOAL * (self.first - self.least)
+    def target(self, goal: float) -> float:
+        """The loss at which this share of the first suboptimality is left."""
+        return self.least + goal * (self.first - self.least)
 
     def excess(self, theta: NDArray[np.float64]) -> float:
         """The true suboptimality, over the first."""
@@ -71,17 +70,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Trained:
-    """seconds, dollars, excess: after every iteration; products that were exact; to_target: the
-    iteration at which the target was reached, None if it was not."""
+    """seconds, dollars, excess: after every iteration; exact: whether its gradient was."""
 
     seconds: NDArray[np.float64]
     dollars: NDArray[np.float64]
     excess: NDArray[np.float64]
-    exact: int
+    exact: NDArray[np.bool_]
 
     @property
     def to_target(self) -> int | None:
-        """See the class."""
+        """The iteration from which on `GOAL` is reached; None if it is not."""
         there = np.flatnonzero(self.excess <= GOAL)
         return int(there[0]) if there.size else None
 
@@ -96,24 +94,26 @@ def train(
     tolerance: float = 0.0,
     seed: int = 0,
     iterations: int = MOST_ITERATIONS,
+    goal: float = GOAL,
 ) -> Trained:
     """Train with the product's own code on virtual time.
 
     mode : "exact", "partial" (rows may be missing, by `tolerance`), "anytime", or "conjugate"
-    (exact, with a line search). It ends when the target is known to be reached.
+    (exact, with a line search). It ends when `goal` of the first suboptimality is left.
     """
     matrix = SimulatedMatrix(problem.gram, scheme, delays, timing=timing, seed=seed)
-    gram = GramGradient(Product(matrix), problem.moments, problem.objective)
+    product = Product(matrix)
+    gram = GramGradient(product, problem.moments, problem.objective)
     source: GradientSource = gram
     if mode == "anytime":
-        source, tolerance = AnytimeGram(matrix, matrix.code, gram), 0.5
+        source, tolerance = AnytimeGram(product, matrix.code, gram), ESTIMATES
     advance: Advance = LineSearch() if mode == "conjugate" else FixedStep(1.0)
     seen: list[tuple[float, float, float, bool]] = []
 
     def look(at: Iterate) -> None:
         seen.append((at.seconds, at.dollars, problem.excess(at.theta), at.exact))
 
-    stop = Stop(loss=problem.target, iterations=iterations)
+    stop = Stop(loss=problem.target(goal), iterations=iterations)
     Descent(source, advance, stop, Tolerance(tolerance), matrix.clock).run(look)
     seconds, dollars, excess, exact = (np.array(column) for column in zip(*seen, strict=True))
-    return Trained(seconds, dollars, excess, int(exact.sum()))
+    return Trained(seconds, dollars, excess, exact)

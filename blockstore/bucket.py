@@ -219,6 +219,14 @@ class Bucket(Uploads):
             raise faults.translate(exc, "look at", self.name, key) from exc
         return ObjectInfo(key, int(answer["ContentLength"]), answer["ETag"], answer["LastModified"])
 
+    def metadata(self, key: str) -> dict[str, str]:
+        """User metadata of an object, without its bytes; raises `ObjectMissing`."""
+        try:
+            answer = self.client.head_object(Bucket=self.name, Key=key)
+        except (ClientError, BotoCoreError) as exc:
+            raise faults.translate(exc, "look at", self.name, key) from exc
+        return dict(answer.get("Metadata", {}))
+
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         """The objects below `prefix` in key order, page by page; folder markers are left out."""
         for page in self._pages(prefix, StartAfter=start_after):

@@ -6,9 +6,11 @@ same code talks to AWS and to a local S3 server.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import botocore.session
+import botocore.utils
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, NoRegionError
 
@@ -38,6 +40,8 @@ def s3_client(*, pool: int = 32, attempts: int = 5, region: str | None = None) -
         tcp_keepalive=True,
     )
     session = botocore.session.get_session()
+    parsers = session.get_component("response_parser_factory")
+    parsers.set_parser_defaults(timestamp_parser=_parse_time)
     try:
         return session.create_client("s3", region_name=region, config=config)
     except NoRegionError:
@@ -48,3 +52,13 @@ def s3_client(*, pool: int = 32, attempts: int = 5, region: str | None = None) -
         raise StoreUnavailable(f"an S3 client cannot be made: {exc}") from exc
     except ValueError as exc:  # botocore's word for an endpoint that is no URL
         raise StoreUnavailable(f"{exc}: AWS_ENDPOINT_URL_S3 must be a URL or not be set") from exc
+
+
+def _parse_time(value: Any) -> datetime:
+    """The time of an object. A page of a listing has 1,000 of them, and botocore's parser, which
+    knows every format, takes two thirds of the time that a page costs."""
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        parsed: datetime = botocore.utils.parse_timestamp(value)
+        return parsed

@@ -103,6 +103,18 @@ class Fields:
             raise self.fail(name, f"a list of ints of at least {low}")
         return tuple(value)
 
+    def numbers_or_none(self, name: str) -> tuple[float, ...] | None:
+        """A list of numbers, as a tuple of floats, or null."""
+        value = self._get(name)
+        if value is None:
+            return None
+        numbers = isinstance(value, list) and all(
+            isinstance(n, int | float) and not isinstance(n, bool) for n in value
+        )
+        if not numbers:
+            raise self.fail(name, "a list of numbers")
+        return tuple(float(n) for n in value)
+
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings, as a tuple."""
         value = self._get(name)

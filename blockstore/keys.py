@@ -2,12 +2,14 @@
 
     matrices/<name>/manifest.json
     matrices/<name>/coded/<encoding>/<block, 5 digits>/<tile, 4 digits>.npy
+    matrices/<name>/coded/<encoding>/encode.json while functions encode it
     matrices/<name>/coded/<encoding>/labels.npy, names.txt, images.json of a matrix of images
     runs/<run>/run.json, x.npy, status.json, estimate.npy, result.npy, report.json, report.html
     runs/<run>/asked.npy, the x that was asked for where x.npy is its difference to a reference's
     runs/<run>/results/<worker, 5 digits>.npy, or <worker>.<first>-<last>.npy of several tasks
     runs/<run>/errors/<worker, 5 digits>.<attempt>.json
     runs/<run>/stop.<attempt>
+    trainings/<training>/...: see `blockstore.training_keys`
     sessions/<session>/latest.json
 
 Keys are functions of names and numbers only, so that a worker that runs twice writes the same
@@ -102,6 +104,11 @@ def tile_key(name: str, encoding: str, block: int, tile: int) -> str:
 def companion_key(name: str, encoding: str, companion: str) -> str:
     """Key of a small file that belongs to the rows of a matrix, such as "labels.npy"."""
     return f"{MATRICES}{name}/coded/{encoding}/{companion}"
+
+
+def encode_job_key(name: str, encoding: str) -> str:
+    """Key of what functions that encode a matrix need to know, there while they do."""
+    return f"{MATRICES}{name}/coded/{encoding}/encode.json"
 
 
 def parse_tile_key(key: str) -> tuple[int, int]:

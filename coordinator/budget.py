@@ -16,6 +16,7 @@ __all__ = ["chunk_memory", "least_memory", "share_of", "whole_memory", "window_r
 WORK = 6  # float64 arrays of a chunk that a decoder and its check hold at once, at most
 COPIES = 2 * 2 * PART_BYTES  # of a part on its way out: its body, and what the client makes of it
 PER_ANSWER = 4096  # bytes kept of an answer that stays in the store
+FUNCTION_SHARE = 0.9  # of a function's memory setting, which is planned with
 LEAST_SHARE = 64 << 20  # bytes of answers that are worth an invocation
 READ_BYTES = 512 << 10  # of a GET under way, beside the memory that it fills
 

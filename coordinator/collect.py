@@ -33,9 +33,9 @@ from coordinator.listing import RunListing
 from coordinator.ports import Clock
 from coordinator.stored_answers import StoredAnswer
 
-__all__ = ["Answer", "Collector", "Listing"]
+__all__ = ["Answer", "Collector", "Listing", "fetch_threads"]
 
-THREADS = 16
+THREADS, MOST_THREADS = 16, 64
 HEAD_BYTES = 256  # of an answer: its header and little more
 UNAVAILABLE = 3  # listings in a row in which an answer may be unreadable before it counts as lost
 
@@ -74,6 +74,12 @@ class Listing:
     rejected: frozenset[int]
     stops: frozenset[int]
     seconds: float
+
+
+def fetch_threads(workers: int) -> int:
+    """GETs under way at once: each waits 0.1 s for its first byte, so thousands of answers need
+    more of them; 16 up to N = 512, 64 from N = 2,048 on."""
+    return min(MOST_THREADS, max(THREADS, workers // 32))
 
 
 class Collector:

@@ -35,8 +35,8 @@ class RunContext:
     reference: the exact product that is added to the answers' one, None if they are answers to x;
     opened: when this coordinator began its part; listener_failure: what on_event raised, once it
     did; missing_rows: ranges of rows that a run with `tasks=X` ended without; options: how the
-    product is made; decode_invoked, decode_seconds: invocations of decode functions, and how long
-    they were waited for.
+    product is made; decode_invoked, decode_gb_seconds: invocations of decode functions, and what
+    they may have taken at most, from how long they were waited for.
     """
 
     manifest: Manifest
@@ -59,7 +59,7 @@ class RunContext:
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
     decode_invoked: int = 0
-    decode_seconds: float = 0.0
+    decode_gb_seconds: float = 0.0
     estimates: Estimates = field(init=False)
     judge: Judge = field(init=False)
     recovered: RecoveredRows = field(init=False)

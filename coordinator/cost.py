@@ -26,6 +26,7 @@ class Usage:
     coordinator_gb_seconds: float = 0.0
     storage_gb_months: float = 0.0
     transfer_out_gb: float = 0.0
+    decode_gb_seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
@@ -83,6 +84,7 @@ def cost(usage: Usage, prices: Prices) -> Cost:
         CostLine(
             "coordinator time", usage.coordinator_gb_seconds, "GB-second", prices.lambda_gb_second
         ),
+        CostLine("decode time", usage.decode_gb_seconds, "GB-second", prices.lambda_gb_second),
         CostLine("invocations", usage.invokes, "request", prices.lambda_million_requests / million),
         CostLine("S3 PUT", usage.puts, "request", put_price),
         CostLine("S3 LIST", usage.lists, "request", put_price),

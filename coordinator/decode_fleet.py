@@ -14,6 +14,7 @@ from coordinator.cut import Span, even
 from coordinator.decode_job import DecodeJob, get_checks
 from coordinator.decode_tasks import DecodeTask
 from coordinator.ports import Clock, Invoker
+from coordinator.stored_answers import AnswerLost
 
 __all__ = ["DecodeFailed", "DecodeFunctions", "Fleet"]
 
@@ -45,6 +46,7 @@ class _Range:
     began: float
     failure: str = ""
     fatal: bool = False
+    place: int | None = None  # of the answer that was lost
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Fleet:
         """Have `count` windows or parts done; what the equations say, or None when less than
         `reserve` seconds are left: another coordinator finds what is done.
 
-        Raises `DecodeFailed`, `blockstore.errors.StoreError`.
+        Raises `DecodeFailed`, `AnswerLost`, `blockstore.errors.StoreError`.
         """
         spans = even(count, min(count, self.functions.most))
         done = get_checks(self.bucket, self.job, stage, {})
@@ -132,6 +134,7 @@ class Fleet:
             record = json.loads(self.bucket.get(key))
             found.failure = f"{record['type']}: {record['message']}"
             found.fatal = bool(record["fatal"])
+            found.place = record["place"]
         except (ObjectMissing, ValueError, KeyError, TypeError):
             found.failure = "its error record cannot be read"
 
@@ -148,6 +151,8 @@ class Fleet:
             if not found.failure and not silent:
                 continue
             tried = self._attempts[number]
+            if found.place is not None:
+                raise AnswerLost(found.place, found.failure)
             if found.fatal or (tried >= ATTEMPTS and found.failure):
                 raise DecodeFailed(f"decoding of range {number} failed: {found.failure}")
             if tried >= ATTEMPTS and now - found.began > self.functions.timeout:

@@ -11,7 +11,7 @@ from blockstore import decode_keys
 from blockstore.bucket import Bucket
 from blockstore.errors import ObjectMissing, UploadMissing
 from blockstore.products import StoredProduct
-from coordinator.budget import share_of, window_rows
+from coordinator.budget import FUNCTION_SHARE, share_of, window_rows
 from coordinator.check import Check
 from coordinator.cut import cut_product
 from coordinator.decode import Decoder, Decoding, conclude
@@ -89,7 +89,8 @@ class StoredDecoder:
         form = self.answers.form
         places = tuple(decoder.plan.workers.tolist())
         if self.functions is not None:
-            most = window_rows(form, len(places), self.functions.memory, 0)
+            budget = int(FUNCTION_SHARE * self.functions.memory)
+            most = window_rows(form, len(places), budget, 0)
             rows = min(most, share_of(form, len(places), self.functions.most))
         else:
             rows = window_rows(form, len(places), self.memory, self.x_bytes)

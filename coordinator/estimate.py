@@ -33,10 +33,11 @@ ESTIMATORS = {
     "paper": "sketch",
     "shrinkage": "shrinkage",
     "least-squares": "least-squares",
+    "hybrid": "hybrid",
 }
 """What people ask for, and its name in polarcodes.estimators."""
 
-COSTLY = ("least-squares",)
+COSTLY = ("least-squares", "hybrid")
 MOST_BYTES = 16 << 20  # of float64 answers, so that least squares takes a second at most
 
 
@@ -60,7 +61,8 @@ def check_estimator(code: ErasureCode, estimator: str, metric: str = "vector") -
     chosen beforehand, relative to ||c|| ||A x||.
 
     "best": the least predicted error of A x, the default and the only one of codes without a
-    transform; "paper": the unbiased one of arXiv 2309.00682; "shrinkage"; "least-squares".
+    transform; "paper": the unbiased one of arXiv 2309.00682; "shrinkage"; "least-squares";
+    "hybrid": polar codes only, what sequential decoding has settled and "paper" for the rest.
     """
     if metric not in METRICS:
         raise InputRefused(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from blockstore.memory import PREFETCH, RUNTIME_BYTES, worker_memory
+from blockstore.memory import PREFETCH, worker_memory
 from blockstore.tasks import WorkerTask
+from coordinator.budget import FUNCTION_SHARE, least_memory
+from coordinator.form import AnswerForm
 from coordinator.platform import MB, Platform
 from coordinator.refusals import PlanRefused
 from coordinator.task_time import BlockWork, task_time
@@ -40,24 +42,27 @@ def check_fits(
 
 
 def check_coordinator(
-    work: BlockWork, workers: int, data_blocks: int, memory_mb: int, platform: Platform
+    form: AnswerForm, x_bytes: int, k: int, memory_mb: int, platform: Platform
 ) -> None:
-    """Raise PlanRefused unless a coordinator function of `memory_mb` can hold a whole run.
+    """Raise PlanRefused unless a coordinator function of `memory_mb` can make the product at all.
 
-    It holds every answer, and while decoding three arrays of the size of the result in float64.
+    Where answers and product do not fit, it leaves them in S3 and holds x and one row of every
+    block (`coordinator.budget`): only a very wide x of k columns, or very many answers, is too
+    much.
     """
-    answers = workers * work.answer_bytes
-    decoding = 3 * data_blocks * work.rows * work.k * 8
-    needed = math.ceil((RUNTIME_BYTES + work.x_bytes + answers + decoding) / MB)
+    least = least_memory(form, x_bytes) / FUNCTION_SHARE
+    needed = math.ceil(least / MB)
     if needed <= memory_mb:
         return
-    reason = f"the coordinator needs {needed:,} MB for {workers} answers and their decoding"
+    count = form.shares.count
+    reason = f"the coordinator needs {needed:,} MB for x and a row of each of {count} answers"
     if needed <= platform.memory_max_mb:
         raise PlanRefused("coordinator_memory_mb", memory_mb, needed, reason)
-    per_column = (needed * MB - RUNTIME_BYTES) / work.k
-    columns = int((platform.memory_max_mb * MB - RUNTIME_BYTES) / per_column)
+    fixed = least_memory(replace(form, layout=replace(form.layout, block_columns=0)), 0)
+    room = platform.memory_max_mb * MB * FUNCTION_SHARE - fixed
+    columns = int(room / ((least * FUNCTION_SHARE - fixed) / k))
     reason += f", Lambda has at most {platform.memory_max_mb:,} MB (or run it with on='local')"
-    raise PlanRefused("columns of x", work.k, columns or None, reason)
+    raise PlanRefused("columns of x", k, max(0, columns) or None, reason)
 
 
 def event_bytes(task: WorkerTask) -> int:

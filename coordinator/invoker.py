@@ -12,7 +12,7 @@ import json
 import queue
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -162,19 +162,36 @@ class LambdaInvoker:
             report = InvokeReport(task.worker, task.attempt, kind, str(error), error.fatal)
             self._reports.put(report)
 
-    def _call(self, kind: str, payload: bytes) -> None:
+    def ask(self, event: Mapping[str, Any]) -> Any:
+        """Invoke the function and wait for its answer, which is JSON.
+
+        Throttling is tried again; a request whose answer was lost is not, because it would run the
+        function once more. Raises `InvokeError`, also for a function that raised or was ended.
+        """
+        payload = json.dumps(event, separators=(",", ":")).encode()
+        response = self._call("RequestResponse", payload)
+        body = response["Payload"].read()
+        if response.get("FunctionError"):
+            said = body[:200].decode(errors="replace")
+            raise InvokeUnavailable(f"function {self._function!r} failed: {said}")
+        try:
+            return json.loads(body)
+        except ValueError as exc:
+            raise InvokeUnavailable(f"function {self._function!r} answered no JSON") from exc
+
+    def _call(self, kind: str, payload: bytes) -> Any:
         for attempt in range(1, self._attempts + 1):
             try:
-                self._client.invoke(
+                return self._client.invoke(
                     FunctionName=self._function, InvocationType=kind, Payload=payload
                 )
-                return
             except (ClientError, BotoCoreError) as exc:
                 error = self._translate(exc)
                 asked = _retry_after(exc)
+                lost = isinstance(exc, BotoCoreError) and kind == "RequestResponse"
             longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempt - 1))
             pause = max(asked, longest * (0.5 + 0.5 * self._jitter()))
-            if error.fatal or attempt == self._attempts or self._closed.wait(pause):
+            if error.fatal or lost or attempt == self._attempts or self._closed.wait(pause):
                 raise error
         raise InvokeUnavailable(f"attempts must be at least 1, got {self._attempts}")
 

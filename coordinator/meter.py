@@ -51,7 +51,9 @@ class MeteredBucket(Bucket):
     def get_changed(self, key: str, etag: str | None) -> tuple[bytes, str] | None:
         """See `Bucket.get_changed`; S3 charges for a 304 as for any GET."""
         self._count(gets=1)
-        return self._inner.get_changed(key, etag)
+        found = self._inner.get_changed(key, etag)
+        self._count(received=len(found[0]) if found is not None else 0)
+        return found
 
     def head(self, key: str) -> ObjectInfo | None:
         """See `Bucket.head`."""

@@ -145,4 +145,6 @@ class Products:
             ) from lost
         finally:
             context.decode_invoked += decoder.invoked
-            context.decode_seconds += decoder.seconds
+            if options.functions is not None:
+                gigabytes = options.functions.memory / (1 << 30)
+                context.decode_gb_seconds += decoder.seconds * gigabytes

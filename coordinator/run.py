@@ -16,7 +16,7 @@ from blockstore.manifest import Manifest, load_manifest
 from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 from coordinator.cancel import cancel_run
-from coordinator.collect import THREADS, Collector
+from coordinator.collect import Collector, fetch_threads
 from coordinator.conclude import Later, at_once, conclude
 from coordinator.context import RunContext
 from coordinator.decode_options import DecodeOptions, check_decoding
@@ -66,7 +66,7 @@ def start_run(
     clock: Clock | None = None,
     billing: Billing | None = None,
     time_left: Callable[[], float] | None = None,
-    threads: int = THREADS,
+    threads: int | None = None,
     fastest: float = FASTEST,
     later: Later = at_once,
 ) -> Outcome:
@@ -158,7 +158,7 @@ def resume_run(
     clock: Clock | None = None,
     billing: Billing | None = None,
     time_left: Callable[[], float] | None = None,
-    threads: int = THREADS,
+    threads: int | None = None,
 ) -> Outcome:
     """Carry on with a run whose coordinator died, was stopped, or handed it over.
 
@@ -197,7 +197,7 @@ def _carry(
     invoker: Invoker,
     billing: Billing | None,
     time_left: Callable[[], float] | None,
-    threads: int,
+    threads: int | None,
     fastest: float = FASTEST,
     later: Later = at_once,
 ) -> Outcome:
@@ -231,7 +231,7 @@ def _carry(
         encoding=spec.encoding,
         workers=manifest.workers,
         clock=clock,
-        threads=threads,
+        threads=threads or fetch_threads(manifest.workers),
         stored=isinstance(context.answers, StoredAnswers),
     )
     dispatcher = Dispatcher(context, invoker, PUBLISH_INTERVAL if quick else 0.0)

@@ -18,6 +18,7 @@ from blockstore.tasks import WorkerTask
 from coordinator.cost import Cost, Usage, cost
 from coordinator.expected_time import SEED, ExpectedTime, affordable, expected_time
 from coordinator.fits import check_coordinator, check_fits, event_bytes
+from coordinator.form import AnswerForm
 from coordinator.machine import PUBLISH_INTERVAL
 from coordinator.pace import FASTEST
 from coordinator.platform import Platform
@@ -133,9 +134,8 @@ def plan_multiply(
     work = block_work(task)
     check_fits(task, all_blocks(work, task.subtasks), worker_memory_mb, worker_timeout, platform)
     if on == "lambda":
-        check_coordinator(
-            work, manifest.blocks, manifest.data_blocks, coordinator_memory_mb, platform
-        )
+        form = AnswerForm.of(manifest, task.x_shape, task.x_dtype)
+        check_coordinator(form, work.x_bytes, work.k, coordinator_memory_mb, platform)
     code = code_from_manifest(manifest.code)
     orders = affordable(rounds, manifest.blocks)
     arrivals = decisive_counts(

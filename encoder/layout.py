@@ -14,8 +14,11 @@ from dataclasses import dataclass
 
 from blockstore.tiling import RESERVE_BYTES, Tiling
 from encoder.errors import MemoryTooSmall, SpoolTooSmall
+from encoder.processors import threads as threads_of_processors
 
 MAX_THREADS = 8
+CHUNK_BYTES = 16 << 20
+LEAST_CHUNK_ENTRIES = 1024
 MAX_PIECE = 8 << 20
 DISK_MARGIN = 64 << 20
 
@@ -24,12 +27,15 @@ DISK_MARGIN = 64 << 20
 class Layout:
     """The decision.
 
-    chunk_entries : entries of each coded block encoded at a time; stages : how many tiles (of all
+    chunk_entries : entries of each coded block transformed at a time; group_entries : those read at
+    a time; encoders : chunks transformed in parallel; stages : how many tiles (of all
     workers) are held at a time; spooled : whether they are held on disk; threads : uploads at
     a time; piece_bytes : largest read of the source; peak_bytes : predicted peak memory.
     """
 
     chunk_entries: int
+    group_entries: int
+    encoders: int
     stages: int
     spooled: bool
     threads: int
@@ -45,7 +51,7 @@ def piece_bytes(memory: int, parallel_reads: int) -> int:
 
 def _reads(parallel_reads: int) -> int:
     # Those under way or waiting, the piece in use, and its little-endian copy.
-    return parallel_reads + 2
+    return max(parallel_reads, threads_of_processors()) + 2
 
 
 def _threads(tile: int, workers: int, memory: int, wanted: int | None) -> int:
@@ -83,11 +89,15 @@ def plan_layout(
     pool = _threads(tile, workers, memory, threads)
     piece = piece_bytes(memory, parallel_reads)
     left = _left(tile, pool, memory, parallel_reads)
+    encoders = threads_of_processors()
+    chunk = min(entries, _chunk(workers, itemsize))
     fixed = memory - left
     if workers * tile <= left:
         stages = 2 if tiling.count > 1 and 2 * workers * tile <= left else 1
-        return Layout(entries, stages, False, pool, piece, fixed + stages * workers * tile)
-    chunk = min(left // (workers * itemsize), entries)
+        peak = fixed + stages * workers * tile
+        return Layout(chunk, entries, encoders, stages, False, pool, piece, peak)
+    group = min(left // (workers * itemsize), entries)
+    chunk = min(chunk, group)
     if disk_free is None or chunk < 1:
         raise MemoryTooSmall(
             f"memory of {memory:,} bytes does not hold {workers} tiles of {tile:,} bytes: give at "
@@ -101,4 +111,12 @@ def plan_layout(
         )
     roomy = disk_free >= 2 * workers * tile + DISK_MARGIN
     stages = 2 if tiling.count > 1 and roomy else 1
-    return Layout(chunk, stages, True, pool, piece, fixed + workers * chunk * itemsize)
+    peak = fixed + workers * group * itemsize
+    return Layout(chunk, group, encoders, stages, True, pool, piece, peak)
+
+
+def _chunk(workers: int, itemsize: int) -> int:
+    """Entries transformed at a time: by N and dtype alone, because the last bit of a float sum may
+    depend on it, and coded bytes are to be the same on every machine that has the memory."""
+    wanted = CHUNK_BYTES // (workers * itemsize)
+    return max(LEAST_CHUNK_ENTRIES, wanted // LEAST_CHUNK_ENTRIES * LEAST_CHUNK_ENTRIES)

@@ -5,7 +5,7 @@ An array of `lines` x `length` is stored line after line: rows in C order, colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -49,3 +49,27 @@ def flat_pieces(length: int, start: int, stop: int, entries: int) -> Iterator[Pi
             end = min(place + most, length)
             yield Piece(line, line + 1, place, end)
             start += end - place
+
+
+def joined(parts: Sequence[Piece], length: int) -> list[Piece]:
+    """The same entries in as few pieces as are contiguous; `parts` follow each other in lines of
+    `length`."""
+    found: list[Piece] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if last is not None and last.line1 == part.line1 and last.stop == part.start:
+            found[-1] = last._replace(stop=part.stop)  # goes on with the same line
+        else:
+            found.append(part)
+    whole: list[Piece] = []
+    for part in found:
+        last = whole[-1] if whole else None
+        if last is not None and _is_whole(last, length) and _is_whole(part, length):
+            whole[-1] = last._replace(line1=part.line1)
+        else:
+            whole.append(part)
+    return whole
+
+
+def _is_whole(piece: Piece, length: int) -> bool:
+    return (piece.start, piece.stop) == (0, length)

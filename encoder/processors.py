@@ -1,8 +1,15 @@
-"""How many processors this process may use."""
+"""How many processors this process may use, and threads with them."""
 
 from __future__ import annotations
 
 import os
+
+MOST_THREADS = 8  # each has memory of its own: pieces being read, the transform's scratch
+
+
+def threads() -> int:
+    """Threads for work that is not waiting: one for each processor, up to 8."""
+    return min(processors(), MOST_THREADS)
 
 
 def processors() -> int:

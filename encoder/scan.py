@@ -16,18 +16,18 @@ from blockstore.arrays import byte_view
 from encoder.digest import leaf_count, leaf_span, source_digest
 from encoder.errors import SourceRefused
 from encoder.pieces import Piece, flat_pieces
-from encoder.processors import processors
+from encoder.processors import threads
 from encoder.sources.source import Source
 
 
 @dataclass(frozen=True)
-class LeafScan:
-    """What pass 1 found in one leaf: least and greatest entry (None with `bad`), digest, and (row,
-    column) of its first entry that is not finite."""
+class PartScan:
+    """What pass 1 found in some leaves: least and greatest entry (None with `bad`), the digests of
+    the leaves in order, and (row, column) of the first entry that is not finite."""
 
     low: Any
     high: Any
-    digest: bytes
+    leaves: tuple[bytes, ...]
     bad: tuple[int, int] | None = None
 
 
@@ -43,7 +43,7 @@ class Scan:
 
 def scan_threads(source: Source) -> int:
     """Leaves read and hashed at a time: hashing takes longer than reading a warm disk."""
-    return max(source.parallel_reads, processors())
+    return max(source.parallel_reads, threads())
 
 
 def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) -> Scan:
@@ -56,26 +56,33 @@ def scan_source(source: Source, piece_bytes: int, count: Callable[[int], None]) 
     return combine(source, scan_leaves(source, 0, leaves, piece_bytes, count))
 
 
-def combine(source: Source, leaves: Iterable[LeafScan]) -> Scan:
-    """The scan of a source from those of its leaves, in order; raises as `scan_source` does."""
+def combine(source: Source, parts: Iterable[PartScan]) -> Scan:
+    """The scan of a source from those of its parts, in order; raises as `scan_source` does."""
+    whole = merge(source.order, parts)
+    if whole.bad is not None:
+        raise not_finite(source, whole.bad)
+    source.hashed(whole.leaves)
+    leaves, companions = whole.leaves, source.companions
+    digest = source_digest(source.shape, source.dtype, source.order, leaves, companions)
+    return Scan(whole.low, whole.high, digest)
+
+
+def merge(order: str, parts: Iterable[PartScan]) -> PartScan:
+    """One scan of consecutive parts of a source stored in `order`."""
     low: Any = None
     high: Any = None
     bad: tuple[int, int] | None = None
-    digests = []
-    for leaf in leaves:
-        if leaf.bad is not None:
-            bad = leaf.bad if bad is None else min(bad, leaf.bad)
-            if source.order == "C":
+    leaves: list[bytes] = []
+    for part in parts:
+        if part.bad is not None:
+            bad = part.bad if bad is None else min(bad, part.bad)
+            if order == "C":
                 break  # in Fortran order a later column may have an earlier row
             continue
-        low = leaf.low if low is None else min(low, leaf.low)
-        high = leaf.high if high is None else max(high, leaf.high)
-        digests.append(leaf.digest)
-    if bad is not None:
-        raise not_finite(source, bad)
-    source.hashed(digests)
-    digest = source_digest(source.shape, source.dtype, source.order, digests, source.companions)
-    return Scan(low, high, digest)
+        low = part.low if low is None else min(low, part.low)
+        high = part.high if high is None else max(high, part.high)
+        leaves.extend(part.leaves)
+    return PartScan(low, high, tuple(leaves), bad)
 
 
 def not_finite(source: Source, bad: tuple[int, int]) -> SourceRefused:
@@ -89,15 +96,15 @@ def not_finite(source: Source, bad: tuple[int, int]) -> SourceRefused:
 
 def scan_leaves(
     source: Source, first: int, stop: int, piece_bytes: int, count: Callable[[int], None]
-) -> Iterator[LeafScan]:
+) -> Iterator[PartScan]:
     """The scans of leaves `first` to `stop`, the end excluded, in order, on all processors."""
-    threads = scan_threads(source)
-    waiting: deque[Future[LeafScan]] = deque()
-    with ThreadPoolExecutor(threads, "polarlambda-scan") as pool:
+    at_once = scan_threads(source)
+    waiting: deque[Future[PartScan]] = deque()
+    with ThreadPoolExecutor(at_once, "polarlambda-scan") as pool:
         try:
             for leaf in range(first, stop):
                 waiting.append(pool.submit(_scan_leaf, source, leaf, piece_bytes, count))
-                if len(waiting) > 2 * threads:
+                if len(waiting) > 2 * at_once:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -108,7 +115,7 @@ def scan_leaves(
 
 def _scan_leaf(
     source: Source, leaf: int, piece_bytes: int, count: Callable[[int], None]
-) -> LeafScan:
+) -> PartScan:
     low: Any = None
     high: Any = None
     bad: tuple[int, int] | None = None
@@ -130,8 +137,8 @@ def _scan_leaf(
         digest.update(byte_view(canonical))
         count(canonical.nbytes)
     if bad is not None:
-        return LeafScan(None, None, b"", bad)
-    return LeafScan(low.item(), high.item(), digest.digest())
+        return PartScan(None, None, (), bad)
+    return PartScan(low.item(), high.item(), (digest.digest(),))
 
 
 def first_bad(source: Source, piece: Piece, entries: NDArray[Any]) -> tuple[int, int]:

@@ -14,9 +14,9 @@ from blockstore.arrays import npy_header
 from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
 from blockstore.tiling import TileSpan
-from encoder.fill import BlockReader
+from encoder.fill import BlockReader, Room
 from encoder.layout import Layout
-from encoder.pieces import pieces
+from encoder.pieces import Piece, pieces
 from encoder.sources.source import Source
 from encoder.stages import MemoryStage, SpoolStage, Stage
 from polarcodes import ErasureCode
@@ -58,8 +58,9 @@ def missing_tiles(bucket: Bucket, manifest: Manifest) -> dict[int, list[int]]:
 class TileWriter:
     """Encodes tiles of all workers at a time and uploads those that are missing.
 
-    Memory as `layout` says. `encoded` and `uploaded` are told of the bytes of data done. A context
-    manager: leaving it stops the threads and removes the spool, whatever happened.
+    A tile is encoded in chunks on all processors, while the one before it is uploaded. Memory as
+    `layout` says. `encoded` and `uploaded` are told of the bytes of data done. A context manager:
+    leaving it stops the threads and removes the spool, whatever happened.
     """
 
     def __init__(
@@ -70,8 +71,8 @@ class TileWriter:
         manifest: Manifest,
         layout: Layout,
         folder: str | None,
-        encoded: Count,
-        uploaded: Count,
+        encoded: Count = lambda count: None,
+        uploaded: Count = lambda count: None,
     ) -> None:
         self._bucket = bucket
         self._source = source
@@ -83,62 +84,92 @@ class TileWriter:
         self._uploaded = uploaded
         self._dtype = np.dtype(manifest.dtype)
         self._reader = BlockReader(source, manifest.block_rows, code.slots, layout.piece_bytes)
-        self._pool = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
+        self._encoders = ThreadPoolExecutor(layout.encoders, "polarlambda-transform")
+        self._uploads = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
         self._stages: list[Stage] = []
 
     def __enter__(self) -> TileWriter:
+        self._stages = self._make_stages()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._encoders.shutdown(cancel_futures=True)
+        self._uploads.shutdown(cancel_futures=True)
         self._reader.close()
         for stage in self._stages:
             stage.close()
 
-    def write(self, missing: Missing) -> None:
-        """Encode and upload; raises the first error of any upload, and `SourceChanged` before
-        anything of a changed source is uploaded."""
-        self._make_stages()
+    def write(self, missing: Missing, more: Callable[[], bool] = lambda: True) -> list[int]:
+        """Encode and upload the missing blocks of tiles; the tiles done.
+
+        `more` is asked before every tile but the first whether there is time for it. Raises the
+        first error of any upload, and `SourceChanged` before anything of a changed source is
+        uploaded.
+        """
         pending: list[list[Future[None]]] = [[] for _ in self._stages]
+        done: list[int] = []
         for turn, (tile, blocks) in enumerate(missing.items()):
+            if turn and not more():
+                break
             place = turn % len(self._stages)
             for future in pending[place]:  # the tile that was here before must be gone
                 future.result()
             self._encode(tile, self._stages[place])
             self._source.check_unchanged()
             pending[place] = [
-                self._pool.submit(self._upload, tile, block, self._stages[place])
+                self._uploads.submit(self._upload, tile, block, self._stages[place])
                 for block in blocks
             ]
+            done.append(tile)
         for futures in pending:
             for future in futures:
                 future.result()
+        return done
 
-    def _make_stages(self) -> None:
+    def _make_stages(self) -> list[Stage]:
         workers, layout = self._code.workers, self._layout
         entries = self._manifest.tiling.bytes(1)
-        shared: NDArray[Any] = np.empty(
-            workers * layout.chunk_entries if layout.spooled else 0, self._dtype
-        )
-        for _ in range(layout.stages):
-            if layout.spooled:
-                if self._folder is None:
-                    raise ValueError("a spooled layout needs a folder")
-                self._stages.append(SpoolStage(self._folder, workers, entries, shared))
-            else:
-                self._stages.append(MemoryStage(workers, entries, self._dtype))
+        if not layout.spooled:
+            return [MemoryStage(workers, entries, self._dtype) for _ in range(layout.stages)]
+        if self._folder is None:
+            raise ValueError("a spooled layout needs a folder")
+        shared: NDArray[Any] = np.empty(workers * layout.group_entries, self._dtype)
+        tile_bytes = entries * self._dtype.itemsize
+        return [SpoolStage(self._folder, workers, tile_bytes, shared) for _ in range(layout.stages)]
 
     def _encode(self, tile: int, stage: Stage) -> None:
         span = self._manifest.tiling.span(tile)
         lines, length = span.shape if self._source.order == "C" else span.shape[::-1]
+        stage.clear()
+        group: list[tuple[int, Piece]] = []
         offset = 0
         for chunk in pieces(lines, length, self._layout.chunk_entries):
-            buffer = stage.buffer(chunk.size)
-            self._reader.fill(buffer, span, chunk)
-            self._code.encode_inplace(buffer)
-            stage.keep(buffer, offset)
+            if group and offset + chunk.size - group[0][0] > self._layout.group_entries:
+                self._encode_group(group, span, stage)
+                group = []
+            group.append((offset, chunk))
             offset += chunk.size
+        self._encode_group(group, span, stage)
+
+    def _encode_group(
+        self, group: Sequence[tuple[int, Piece]], span: TileSpan, stage: Stage
+    ) -> None:
+        """Read what a group of chunks needs in long reads, then transform chunk by chunk."""
+        base = group[0][0]
+        buffers = [stage.buffer(offset, base, chunk.size) for offset, chunk in group]
+        rooms = [
+            Room(chunk, buffer.reshape(len(buffer), chunk.line1 - chunk.line0, -1))
+            for (_, chunk), buffer in zip(group, buffers, strict=True)
+        ]
+        self._reader.fill(rooms, span)
+
+        def work(offset: int, buffer: NDArray[Any]) -> None:
+            self._code.encode_inplace(buffer)
             self._encoded(buffer.nbytes)
+            stage.keep(offset, buffer)
+
+        for _ in self._encoders.map(work, (offset for offset, _ in group), buffers):
+            pass
 
     def _upload(self, tile: int, block: int, stage: Stage) -> None:
         manifest = self._manifest

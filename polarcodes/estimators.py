@@ -11,9 +11,12 @@ method         value                               bias                squared e
 sketch         T = (1/m) sum z_i y_i^T             none                v
 shrinkage      T / (1 + v)                         E = X / (1 + v)     v / (1 + v)
 least-squares  least norm among what explains Y    E = X r / s         1 - r / s
+hybrid         settled blocks, T for the s' others  none                v' s' / s
 =============  ==================================  ==================  ==========================
 
 T is that of Bartan and Pilanci (arXiv 2309.00682); the others, and all errors, are derived here.
+The hybrid (:mod:`polarcodes.hybrid`) is for polar codes: settled is what the sequential decoder
+reaches from S, v' is v of s' blocks.
 Least squares never has the larger vector error: v / (1 + v) >= 1 - m / s as soon as m <= s. It
 keeps, exactly, every block that S already determines (:func:`fixed_blocks`), which is what a
 sequential decoder stopped half way would report. For inner products T's lack of bias often wins.
@@ -24,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,17 +36,23 @@ from polarcodes.checks import worker_indices
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidAnswers, InvalidCode
 from polarcodes.estimate import Estimate
-from polarcodes.hadamard import HadamardCode
-from polarcodes.kernels.code import KernelPolarCode
+from polarcodes.estimator_errors import (
+    errors_of_count,
+    errors_of_set,
+    nullity,
+    transformed,
+    upper_error,
+)
+from polarcodes.hybrid import hybrid_value
 from polarcodes.least_squares import minimum_norm
 from polarcodes.operator import GeneratorRows
-from polarcodes.polar import PolarCode
+from polarcodes.sequential_code import SequentialCode
+from polarcodes.transform_code import TransformCode
 
-METHODS = ("best", "sketch", "shrinkage", "least-squares")
+METHODS = ("best", "sketch", "shrinkage", "least-squares", "hybrid")
 METRICS = ("vector", "inner")
 
 Ids = NDArray[np.intp]
-TransformCode = PolarCode | HadamardCode | KernelPolarCode
 
 
 def estimate_product(
@@ -72,22 +81,21 @@ def estimate_product(
     workers = worker_indices(S, code.workers)
     chosen, error = choose_estimator(code, workers, method, metric=metric)
     sketch = code.estimate(workers, Y)
-    if chosen == "decoder" and _transformed(code):
+    if chosen == "decoder" and transformed(code):
         return _decoded(code, workers, Y, sketch)
-    if not _transformed(code) or workers.size in (0, code.workers):
+    if not transformed(code) or workers.size in (0, code.workers):
         return sketch
-    lost = _lost(code, workers) if chosen == "least-squares" else 0.0  # costly, and no other's
     norm = sketch.absolute_error / sketch.relative_error if sketch.relative_error else 0.0
-    if metric == "inner":
-        upper = 2.0 * error
-    else:
-        upper = _upper(chosen, code, sketch, lost)
+    upper = 2.0 * error if metric == "inner" else upper_error(chosen, code, workers, sketch)
     value = sketch.value
     if chosen == "shrinkage":
         value = value / value.dtype.type(1 + sketch.relative_error**2)
-    if chosen == "least-squares":
+    elif chosen != "sketch":
         _, answers = code._checked(workers, Y)
-        value = minimum_norm(GeneratorRows(code, workers), answers)
+        if chosen == "hybrid" and isinstance(code, SequentialCode):
+            value = hybrid_value(code, workers, answers)
+        else:
+            value = minimum_norm(GeneratorRows(code, workers), answers)
     return Estimate(
         value=value,
         relative_error=error,
@@ -111,17 +119,22 @@ def choose_estimator(
             f"got {method!r} and {metric!r}"
         )
     workers = worker_indices(S, code.workers)
-    if not _transformed(code):
+    if not transformed(code):
         if method != "best" or metric != "vector":
             raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
         return "own", code.predicted_error(workers.size)
     if workers.size in (0, code.workers):
         return "sketch", code.predicted_error(workers.size)
-    wanted = method in ("best", "least-squares")
-    if wanted and _nullity(code, workers) == 0 and code.decodable(workers):
-        return "decoder", code.plan(workers).predicted_error()
-    lost = _lost(code, workers) if wanted else 1.0
-    errors = _errors(code, workers.size, lost, metric)
+    if method in ("best", "least-squares", "hybrid"):
+        if nullity(code, workers) == 0 and code.decodable(workers):
+            return "decoder", code.plan(workers).predicted_error()
+        errors = errors_of_set(code, workers, metric)
+    else:  # counting the rank is costly, and of no use to the others
+        errors = errors_of_count(code, workers.size, metric)
+    if method not in (*errors, "best"):
+        raise InvalidCode(
+            f"the code {code.name!r} has no sequential decoder for a {method} estimate"
+        )
     chosen = min(errors, key=lambda name: errors[name]) if method == "best" else method
     return chosen, errors[chosen]
 
@@ -131,9 +144,9 @@ def estimator_errors(
 ) -> dict[str, float]:
     """Return the predicted error of every estimator of a code with a transform, by its name."""
     workers = worker_indices(S, code.workers)
-    if not _transformed(code):
+    if not transformed(code):
         raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
-    return _errors(code, workers.size, _lost(code, workers), metric)
+    return errors_of_set(code, workers, metric)
 
 
 def expected_error(
@@ -144,9 +157,9 @@ def expected_error(
     Takes them to be as independent as random ones, so least squares loses s - m of s blocks, one
     at least; :func:`choose_estimator` counts them for a given set.
     """
-    if not _transformed(code) or m in (0, code.workers):
+    if not transformed(code) or m in (0, code.workers):
         return code.predicted_error(m)
-    errors = _errors(code, m, max(code.data_blocks - m, 1) / code.data_blocks, metric)
+    errors = errors_of_count(code, m, metric)
     return min(errors.values()) if method == "best" else errors[method]
 
 
@@ -199,74 +212,3 @@ def _decoded(code: TransformCode, workers: Ids, Y: Any, sketch: Estimate) -> Est
     error = plan.predicted_error()
     norm = sketch.absolute_error / sketch.relative_error if sketch.relative_error else 0.0
     return Estimate(plan.apply(Y), error, 10.0 * error, error * norm, plan.method)
-
-
-def _errors(code: TransformCode, arrived: int, lost: float, metric: str) -> dict[str, float]:
-    v = code.predicted_error(arrived) ** 2
-    return {
-        "sketch": _sketch_error(code, arrived, metric),
-        "shrinkage": _shrunk_error(v, code, arrived, metric),
-        "least-squares": _projected_error(lost, code.data_blocks, metric),
-    }
-
-
-def _lost(code: TransformCode, workers: Ids) -> float:
-    """Return 1 - rank(Z_S) / s; one block where the rank is full, but too weak to count on."""
-    return max(_nullity(code, workers), 1) / code.data_blocks
-
-
-def _nullity(code: TransformCode, workers: Ids) -> int:
-    """Return s - rank(Z_S), for a code that `_transformed` accepts."""
-    if code._syndrome is None:
-        raise InvalidCode(f"{code!r} has no parity check to count with")
-    return code._syndrome.nullity(workers)
-
-
-def _transformed(code: ErasureCode) -> TypeGuard[TransformCode]:
-    """Whether the code has more than one estimator: an orthogonal transform, so a parity check."""
-    return isinstance(code, TransformCode) and code._syndrome is not None
-
-
-def _sketch_error(code: TransformCode, arrived: int, metric: str) -> float:
-    """Return sqrt(v), or for inner products the factor sqrt(2 v / (s - 1)): the worst angle."""
-    if metric == "vector":
-        return code.predicted_error(arrived)
-    if isinstance(code, KernelPolarCode):
-        return math.sqrt(code._error.inner_square(arrived))
-    order = code.rounds.order if isinstance(code, HadamardCode) else code.workers
-    return math.sqrt(2 * (order - arrived) / (arrived * (order - 1)))
-
-
-def _shrunk_error(v: float, code: TransformCode, arrived: int, metric: str) -> float:
-    """Return sqrt(v / (1 + v)); for inner products bias v / (1 + v) and T's scatter, shrunk."""
-    if metric == "vector":
-        return math.sqrt(v / (1 + v))
-    return math.hypot(v, _sketch_error(code, arrived, metric)) / (1 + v)
-
-
-def _projected_error(lost: float, blocks: int, metric: str) -> float:
-    """Return sqrt(1 - r/s); for inner products bias 1 - r/s and the scatter of a projection."""
-    if metric == "vector":
-        return math.sqrt(lost)
-    return math.sqrt(lost**2 + 2 * lost * (1 - lost) / blocks)
-
-
-def _upper(method: str, code: TransformCode, sketch: Estimate, lost: float) -> float:
-    """Return the 95 % bound of the vector error, for any product.
-
-    Shrinkage: ||M X - v X||^2 / (1 + v)^2 with ||M X|| below T's own bound and <M X, X> below two
-    standard deviations sqrt(2 v / (s - 1)). Least squares with random slots: a projection of X on
-    a random space of dimension s - r, four standard deviations for the worst block. With chosen
-    slots (polar) what is lost may sit in few blocks: the projection's own bound, 1.
-    """
-    if method == "sketch":
-        return sketch.relative_error_upper
-    if method == "shrinkage":
-        v = sketch.relative_error**2
-        overlap = 2 * math.sqrt(2 * v / max(code.data_blocks - 1, 1))
-        square = sketch.relative_error_upper**2 + 2 * v * overlap + v * v
-        return math.sqrt(square) / (1 + v)
-    if not isinstance(code, HadamardCode):
-        return 1.0 if lost else 0.0
-    spread = math.sqrt(2 * lost * (1 - lost) / code.data_blocks)
-    return math.sqrt(min(1.0, lost + 4 * spread))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.arrivals import ANSWER_ERROR
-from polarcodes.orthogonal import OrthogonalTransform
+from polarcodes.signed_transform import SignedTransform
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -28,7 +28,7 @@ class ParityCheck:
     ``rows`` are rows of the transform. Nothing larger than the erased columns is ever held.
     """
 
-    def __init__(self, rounds: OrthogonalTransform, slots: Ids) -> None:
+    def __init__(self, rounds: SignedTransform, slots: Ids) -> None:
         is_frozen = np.ones(rounds.order, bool)
         is_frozen[slots] = False
         self.rounds = rounds

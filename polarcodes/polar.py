@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.arrivals import ANSWER_ERROR, TOLERANCE
-from polarcodes.checks import integer, real, worker_indices
-from polarcodes.code import ErasureCode
+from polarcodes.checks import integer
 from polarcodes.construction import data_slots
 from polarcodes.erasures import erased_inputs
 from polarcodes.error_bar import mean_square_error, upper_relative_error
@@ -24,11 +23,12 @@ from polarcodes.polar_arrivals import PolarArrivals
 from polarcodes.randomness import random_signs
 from polarcodes.rounds import Rounds
 from polarcodes.sequential import compile_operations
+from polarcodes.sequential_code import SequentialCode, checked_epsilon
 from polarcodes.sequential_plan import SequentialPlan
 from polarcodes.syndrome import SyndromeDecoder
 
 
-class PolarCode(ErasureCode):
+class PolarCode(SequentialCode):
     """Coded block i is sum_k H[i, slots[k]] d[slots[k]] U_k: all coefficients are +1 or -1.
 
     H is the Sylvester matrix of order N in natural order, unnormalised, d random signs. S is
@@ -79,27 +79,20 @@ class PolarCode(ErasureCode):
         seed = integer("seed", seed, 0, None)
         if epsilon is None:
             epsilon = (order - blocks) / order or 0.5 / order  # with s = N every slot carries data
-        epsilon = real("epsilon", epsilon)
-        if not 0 < epsilon < 1:
-            raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon}")
+        epsilon = checked_epsilon(epsilon)
         if slots is None:
             slots = data_slots(order, blocks, epsilon)
-        super().__init__(order, blocks, seed, slots)
-        self._epsilon = epsilon
-        self._signs = random_signs(order, seed)
+        self._assemble(seed, epsilon, slots, random_signs(order, seed))
 
-    @cached_property
-    def _rounds(self) -> Rounds:
-        return Rounds(self._signs[None])
+    def _assemble(
+        self, seed: int, epsilon: float, slots: NDArray[np.intp], signs: NDArray[np.int8]
+    ) -> None:
+        super().__init__(seed, epsilon, Rounds(signs[None]), slots, np.arange(signs.size))
+        self._signs = signs
 
     @cached_property
     def _syndrome(self) -> SyndromeDecoder:
-        return SyndromeDecoder(self._rounds, self.slots, np.arange(self.workers))
-
-    @property
-    def epsilon(self) -> float:
-        """The share of missing answers that the slots were chosen for."""
-        return self._epsilon
+        return SyndromeDecoder(self._transform, self._inputs, self._positions)
 
     @property
     def signs(self) -> NDArray[np.int8]:
@@ -116,40 +109,6 @@ class PolarCode(ErasureCode):
     ) -> PolarArrivals:
         """Return an empty arrivals state: O(log N) for each arrival while e > f."""
         return PolarArrivals(self.slots, self._syndrome.arrivals(answer_error, tolerance))
-
-    def decodable(
-        self,
-        S: Iterable[int],
-        *,
-        answer_error: float = ANSWER_ERROR,
-        tolerance: float = TOLERANCE,
-    ) -> bool:
-        """Return whether either decoder is ready: O(N log N), then O(e^2 f) if e <= f."""
-        workers = worker_indices(S, self.workers)
-        if self._pattern_decodable(self._erased(workers)):
-            return True
-        return self._syndrome.predicted_error(workers, answer_error) <= tolerance
-
-    def plan(
-        self,
-        S: Iterable[int],
-        *,
-        answer_error: float = ANSWER_ERROR,
-        tolerance: float = TOLERANCE,
-    ) -> DecodingPlan:
-        """Return the sequential decoder's plan where that reaches every slot, it is the cheaper.
-
-        Otherwise the syndrome decoder's, ready some arrivals earlier; ``plan.method`` says which.
-        Raises NotDecodable, with the workers that complete the set for the syndrome decoder.
-        """
-        workers = worker_indices(S, self.workers)
-        erased = self._erased(workers)
-        if not self._pattern_decodable(erased):
-            return self._syndrome.plan(workers, answer_error, tolerance)
-        is_data = np.zeros(self.workers, bool)
-        is_data[self.slots] = True
-        operations = compile_operations(is_data, erased)
-        return SequentialPlan(workers, operations, self.slots, self._signs[self.slots])
 
     def predicted_error(self, m: int) -> float:
         """Return sqrt((s-1)(N-m) / (m(N-1))), the paper's estimator over a uniform S."""
@@ -176,44 +135,32 @@ class PolarCode(ErasureCode):
             manifest, cls.name, ("workers", "data_blocks", "seed", "epsilon", "slots", "signs")
         )
         with fields.as_invalid_manifest():
-            code = cls(
-                manifest["workers"],
-                manifest["data_blocks"],
-                manifest["seed"],
-                epsilon=real("epsilon", manifest["epsilon"]),
-            )
-        code._slots = fields.distinct_indices("slots", code.data_blocks, code.workers)
-        code._signs = fields.signs("signs", code.workers)
+            order = power_of_two(manifest["workers"])
+            blocks = integer("data_blocks", manifest["data_blocks"], 1, order)
+            seed = integer("seed", manifest["seed"], 0, None)
+            epsilon = checked_epsilon(manifest["epsilon"])
+        code = cls.__new__(cls)
+        slots = fields.distinct_indices("slots", blocks, order)
+        code._assemble(seed, epsilon, slots, fields.signs("signs", order))
         return code
+
+    @property
+    def _sizes(self) -> Sequence[int]:
+        return (2,) * (self.workers.bit_length() - 1)
+
+    def _reached(self, workers: NDArray[np.intp]) -> NDArray[np.bool_]:
+        return np.asarray(~erased_inputs(self._erased(workers))[self.slots])
+
+    def _sequential_plan(self, workers: NDArray[np.intp]) -> DecodingPlan:
+        is_data = np.zeros(self.workers, bool)
+        is_data[self.slots] = True
+        operations = compile_operations(is_data, self._erased(workers))
+        return SequentialPlan(workers, operations, self.slots, self._signs[self.slots])
 
     def _erased(self, workers: NDArray[np.intp]) -> NDArray[np.bool_]:
         erased = np.ones(self.workers, bool)
         erased[workers] = False
         return erased
-
-    def _pattern_decodable(self, erased: NDArray[np.bool_]) -> bool:
-        return not bool(erased_inputs(erased)[self.slots].any())
-
-    def _encode(self, blocks: NDArray[Any], out: NDArray[Any]) -> None:
-        self._rounds.apply(blocks, out, at=self.slots)
-
-    def _encode_inplace(self, buffer: NDArray[Any]) -> None:
-        self._rounds.apply(buffer, buffer)
-
-    def _encode_rows(self, blocks: NDArray[Any], workers: NDArray[np.intp]) -> NDArray[Any]:
-        out = np.empty((workers.size, blocks.shape[1]), blocks.dtype)
-        self._rounds.apply(blocks, out, at=self.slots, take=workers)
-        return out
-
-    def _adjoint(self, answers: NDArray[Any], workers: NDArray[np.intp]) -> NDArray[Any]:
-        return self._back(answers, workers, 1.0)
-
-    def _back(
-        self, answers: NDArray[Any], workers: NDArray[np.intp], factor: float
-    ) -> NDArray[Any]:
-        out = np.empty((self.data_blocks, answers.shape[1]), answers.dtype)
-        self._rounds.adjoint(answers, out, at=workers, take=self.slots, factor=factor)
-        return out
 
     def _estimate(self, workers: NDArray[np.intp], answers: NDArray[Any]) -> Estimate:
         """The paper's anytime estimator T = (1/m) sum z_i y_i^T, unbiased over the signs."""

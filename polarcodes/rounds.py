@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays
-from polarcodes.transform import SINGLE_THREAD, hadamard, kronecker_products, transform_rows
+from polarcodes.signed_transform import SignedTransform
+from polarcodes.transform import (
+    SINGLE_THREAD,
+    butterflies,
+    hadamard,
+    kronecker_products,
+    transform_rows,
+)
 
 _GROUP = 1 << 4  # rows of one small product, the fastest Kronecker factor
 ROTATED_STAGES = 4
@@ -35,7 +42,7 @@ Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
 
 
-class Rounds:
+class Rounds(SignedTransform):
     """G and its transpose as operators on the rows of (N, L) arrays.
 
     Parameters
@@ -74,6 +81,16 @@ class Rounds:
         """Whether G is H D: one round of plain butterflies, exact in integers."""
         return len(self.signs) == 1 and self.angles is None
 
+    @property
+    def exact(self) -> bool:
+        """Whether sums of integers stay integers: those of one plain round."""
+        return self.plain
+
+    @property
+    def orthogonal(self) -> bool:
+        """Always: G^T G = N I."""
+        return True
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return signs and angles."""
         angles = np.empty((0, 0)) if self.angles is None else self.angles
@@ -105,33 +122,14 @@ class Rounds:
         at: Ids | None = None,
         take: Ids | None = None,
     ) -> None:
-        """Write rows ``take`` of G applied to ``source`` placed at rows ``at`` (None: all N).
+        """As :meth:`SignedTransform.apply`: r plain transforms in time for r rounds.
 
-        ``source`` (r, L) is never changed unless it is ``out`` (t, L), in whose dtype the sums are
-        computed: floats, or integers too when :attr:`plain`. r plain transforms in time.
+        One plain round of floats takes the signs into its first product.
         """
         if self.plain and out.dtype.kind == "f":
             transform_rows(source, out, self.order, at=at, take=take, kernel=self._signed)
-            return
-        signs = self.signs[0]
-        before = signs if at is None else signs[at]
-        kernel = None if self.plain else self.forward
-        transform_rows(source, out, self.order, at=at, take=take, before=before, kernel=kernel)
-
-    def adjoint(
-        self,
-        source: NDArray[Any],
-        out: NDArray[Any],
-        *,
-        at: Ids | None = None,
-        take: Ids | None = None,
-        factor: float = 1.0,
-    ) -> None:
-        """Write rows ``take`` of factor G^T applied to float ``source`` placed at rows ``at``."""
-        signs = self.signs[0] if take is None else self.signs[0][take]
-        kernel = None if self.plain else self.backward
-        after = signs * factor
-        transform_rows(source, out, self.order, at=at, take=take, after=after, kernel=kernel)
+        else:
+            super().apply(source, out, at=at, take=take)
 
     def forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
         """Apply G D_1 to the rows of a contiguous float array: G without the first signs.
@@ -144,6 +142,10 @@ class Rounds:
             values, spare = self._leading(values, spare)
             values, spare = _grouped(matrices, values, spare)
         return values
+
+    def exact_forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+        """Apply H to integers: one plain round."""
+        return butterflies(values, spare)
 
     def backward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
         """Apply D_1 G^T likewise: the transpose of :meth:`forward`."""

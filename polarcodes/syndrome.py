@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.errors import NotDecodable
-from polarcodes.orthogonal import OrthogonalTransform
 from polarcodes.parity import RANK_FLOOR, ParityCheck
+from polarcodes.signed_transform import SignedTransform
 from polarcodes.syndrome_arrivals import SyndromeArrivals
 from polarcodes.syndrome_plan import SyndromePlan
 
@@ -21,7 +21,7 @@ class SyndromeDecoder:
 
     Parameters
     ----------
-    rounds : OrthogonalTransform
+    rounds : SignedTransform
         The transform G, of order N' >= N.
     slots : (s,) intp
         Rows of its input that carry data; zero elsewhere.
@@ -29,7 +29,7 @@ class SyndromeDecoder:
         Row of its output that worker i answers; other rows are never known.
     """
 
-    def __init__(self, rounds: OrthogonalTransform, slots: Ids, positions: Ids) -> None:
+    def __init__(self, rounds: SignedTransform, slots: Ids, positions: Ids) -> None:
         self.check = ParityCheck(rounds, slots)
         self._positions = positions
 

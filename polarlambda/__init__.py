@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     )
     from polarlambda.session import Session
     from polarlambda.session_usage import SessionUsage
+    from polarlambda.training.manage import (
+        delete_training,
+        list_trainings,
+        show_training,
+        watch_training,
+    )
+    from polarlambda.training.service import resume_training, train
+    from polarlambda.training.trained import Trained
 
 _MODULES = {
     "encoding": ("encode",),
@@ -42,6 +50,9 @@ _MODULES = {
     "session": ("Session",),
     "session_usage": ("SessionUsage",),
     "runs": ("cancel_run", "delete_run", "list_runs", "resume_run", "show_run", "watch_run"),
+    "training.manage": ("delete_training", "list_trainings", "show_training", "watch_training"),
+    "training.service": ("resume_training", "train"),
+    "training.trained": ("Trained",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -55,17 +66,24 @@ __all__ = [
     "Session",
     "SessionUsage",
     "SettingMissing",
+    "Trained",
     "cancel_run",
     "delete_matrix",
     "delete_run",
+    "delete_training",
     "encode",
     "list_matrices",
     "list_runs",
+    "list_trainings",
     "plan_matrix",
     "resume_run",
+    "resume_training",
     "show_matrix",
     "show_run",
+    "show_training",
+    "train",
     "watch_run",
+    "watch_training",
 ]
 
 

@@ -23,6 +23,7 @@ class Place:
     bucket: str | None = None
     worker: str | None = None
     coordinator: str | None = None
+    encode: str | None = None
 
     def settings(self) -> Settings:
         """The names, see `polarlambda.settings.load_settings`."""
@@ -31,6 +32,7 @@ class Place:
             bucket=self.bucket,
             worker=self.worker,
             coordinator=self.coordinator,
+            encode=self.encode,
         )
 
     def open_bucket(self) -> Bucket:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from polarlambda.connect import Place, open_bucket
+from polarlambda.encode_function import remote_engine
 from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
@@ -43,6 +44,7 @@ def encode(
     columns: Sequence[str] = (),
     fill_missing: bool = False,
     derive: Literal["transpose", "gram"] | None = None,
+    on: Literal["local", "lambda"] = "local",
     on_choice: Callable[[CodeChoice], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     on_progress: Callable[[EncodeProgress], None] | None = None,
@@ -71,6 +73,8 @@ def encode(
         resized and cut to ``size`` x ``size``; broken ones are left out instead of refused
     columns : of Parquet files, in this order; all of them without
     fill_missing : chunks that a Zarr array does not store have its fill value
+    on : where both passes run: in this process, or in the deployed encode function, for an .npy
+        object below inputs/ of the stack's bucket; ``memory`` is the function's then
     on_note : gets sentences about the source, such as which images were left out
     derive : "transpose" encodes source^T, "gram" source^T source (d, d), for training
         (docs/training.md)
@@ -92,8 +96,17 @@ def encode(
         check_subtasks(subtasks, per_object)
     elif schedule is not None:
         raise BadInput("a schedule needs subtasks: the number of codewords of each worker")
-    bucket = open_bucket(Place(**place).settings())
+    settings = Place(**place).settings()
+    bucket = open_bucket(settings)
+    engine = None
+    if on == "lambda":
+        if derive is not None:
+            raise BadInput(f"{derive} is made on this machine: leave out --on lambda")
+        engine = remote_engine(bucket, settings.need("encode"), on_progress)
+        limit = engine.memory
     with open_source(source, bucket.client, options) as opened:
+        if engine is not None:
+            engine.check(opened)
         opened.prepare(limit, spool_folder(None), on_progress)
         for note in opened.notes if on_note is not None else ():
             on_note(note)
@@ -130,6 +143,7 @@ def encode(
             subtasks=subtasks,
             per_object=per_object,
             derive=derive,
+            engine=engine,
         )
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
+from polarlambda.decoder import read_memory
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
@@ -157,6 +158,9 @@ class CodedMatrix:
         relaunch: str | float | None = None,
         reference: str | Result | None = None,
         on: On = "local",
+        decode: On = "local",
+        result: Literal["npy", "zarr"] = "npy",
+        memory: int | str | None = None,
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
@@ -185,6 +189,12 @@ class CodedMatrix:
             of A x_ref. The value is float64. An exact one adds its own rounding to that of A x_ref
             (`Result.rounding` bounds the sum)
         on : "local" runs the coordinator in this process, "lambda" in the deployed function
+        decode : "lambda" has the deployed decode functions make the product, each a range of its
+            columns; "local" the coordinator (docs/large-results.md)
+        result : what the product is written as in the bucket: "npy", or "zarr", a Zarr v3 array
+        memory : bytes, or "500MB", that the coordinator in this process may use. Answers and a
+            product that do not fit stay in the bucket: `Result.value` is read when it is looked at,
+            `Result.download` writes it to a file within a few megabytes
         on_arrival : called with an `Arrival` as answers come in, from this thread (on="local") or
             another one (on="lambda")
         on_event : called with the coordinator's typed events (`coordinator.events`); on="local"
@@ -206,13 +216,18 @@ class CodedMatrix:
             metric=metric,
             relaunch=relaunch,
             reference=reference,
+            decode=decode,
+            result=result,
         )
         if on not in ("local", "lambda"):
             raise BadInput(f'on must be "local" or "lambda", got {on!r}')
-        run = run_here if on == "local" else run_deployed
         listeners = Listeners(on_arrival, on_event)
-        result = run(self.manifest, self._bucket, self._settings, request, listeners)
-        return request.completed(result)
+        parts = self.manifest, self._bucket, self._settings, request, listeners
+        if on == "local":
+            return request.completed(run_here(*parts, memory=read_memory(memory)))
+        if memory is not None:
+            raise BadInput("memory is the function's own with on='lambda': leave it out")
+        return request.completed(run_deployed(*parts))
 
     def session(self, mode: Mode = "invoke", *, idle_limit: float = 30.0) -> Session:
         """A series of products on this matrix; close it, or use it as a context manager.

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from polarlambda.decoder import decode_options, stored_value
 from polarlambda.result import Arrival, Result, finite
 from polarlambda.settings import Settings
 from polarlambda.worker import DeployedWorker
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
+    from blockstore.products import StoredProduct
     from coordinator.events import Event
     from coordinator.outcome import Outcome
     from polarlambda.request import Request
@@ -34,7 +38,12 @@ class Listeners:
 
 
 def run_here(
-    manifest: Manifest, bucket: Bucket, settings: Settings, request: Request, listeners: Listeners
+    manifest: Manifest,
+    bucket: Bucket,
+    settings: Settings,
+    request: Request,
+    listeners: Listeners,
+    memory: int | None = None,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
     from coordinator.run import start_run
@@ -47,12 +56,15 @@ def run_here(
         invoker=worker.invoker(),
         on_event=listeners.hear,
         billing=worker.billing(manifest, request.x.shape, request.sent_dtype),
+        options=decode_options(settings, request.decode, memory),
         **request.options,
     )
-    return to_result(outcome)
+    return to_result(outcome, bucket)
 
 
-def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
+def resume_here(
+    bucket: Bucket, settings: Settings, run: str, listeners: Listeners, memory: int | None = None
+) -> Result:
     """Go on with a run in this process; see `polarlambda.runs.resume_run`."""
     import numpy as np
 
@@ -69,16 +81,21 @@ def resume_here(bucket: Bucket, settings: Settings, run: str, listeners: Listene
         invoker=worker.invoker(),
         on_event=listeners.hear,
         billing=worker.billing(manifest, spec.x_shape, np.dtype(spec.x_dtype)),
+        options=decode_options(settings, spec.decode, memory),
     )
-    return to_result(outcome)
+    return to_result(outcome, bucket)
 
 
-def to_result(outcome: Outcome) -> Result:
-    """What the caller of a product gets of a run's outcome."""
+def to_result(outcome: Outcome, bucket: Bucket) -> Result:
+    """What the caller of a product gets of a run's outcome; a value that was left in the bucket is
+    read when it is looked at."""
+    value: np.ndarray[Any, Any] | StoredProduct | None = outcome.value
+    if value is None and outcome.result_key is not None:
+        value = stored_value(bucket, outcome.result_key)
     return Result(
         run=outcome.run,
         state=outcome.state,
-        value=outcome.value,
+        value=value,
         exact=outcome.exact,
         verified=outcome.verified,
         met=outcome.met,

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from polarlambda.connect import function_client
+from polarlambda.decoder import SMALL, stored_value
 from polarlambda.deployed import (
     StatusWatcher,
     call_coordinator,
@@ -67,8 +68,6 @@ def _await_deployed(
     event: dict[str, Any],
     listeners: Listeners,
 ) -> Result:
-    from blockstore.arrays import get_array
-
     try:
         with StatusWatcher(bucket, run, listeners.on_arrival) as watcher:
             answer = call_coordinator(client, function, event)
@@ -88,7 +87,7 @@ def _await_deployed(
     return Result(
         run=answer["run"],
         state=answer["state"],
-        value=get_array(bucket, key) if key else None,
+        value=stored_value(bucket, key, SMALL) if key else None,
         exact=answer["exact"],
         verified=answer["verified"],
         met=answer["met"],

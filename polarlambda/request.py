@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from polarlambda.errors import BadInput
 from polarlambda.vectors import read_metric, read_vector, refer_to
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Request:
     relaunch: str | None
     reference: str | None
     vectors: np.ndarray[Any, Any] | None
+    decode: str = "local"
+    result: str = "npy"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -44,6 +47,8 @@ class Request:
             "metric": self.metric,
             "relaunch": self.relaunch,
             "reference": self.reference,
+            "decode": self.decode,
+            "result": self.result,
         }
 
     @property
@@ -68,17 +73,23 @@ def read_request(
     metric: Metric,
     relaunch: str | float | None,
     reference: str | Result | None,
+    decode: str = "local",
+    result: str = "npy",
 ) -> Request:
     """Check everything that was asked; see `CodedMatrix.multiply`.
 
     Raises `BadInput`, `InputRefused`, `UntilRefused`, `RelaunchRefused`, `NameRefused`.
     """
+    from coordinator.decode_options import DECODERS, KINDS
     from coordinator.estimate import METRICS, check_estimator
     from coordinator.inputs import check_deadline
     from coordinator.relaunch import parse_relaunch
     from coordinator.until import parse_until
     from polarcodes import code_from_manifest
 
+    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
+        if value not in known:
+            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
     array = read_vector(x, manifest)
     parse_until(until)
     vectors, kind = None, metric
@@ -95,4 +106,6 @@ def read_request(
         relaunch=None if policy is None else str(policy),
         reference=refer_to(reference),
         vectors=vectors,
+        decode=decode,
+        result=result,
     )

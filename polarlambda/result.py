@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coordinator.wording import describe_error
+from polarlambda.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from blockstore.products import StoredProduct
+
+_HELD = "_held"  # where a result keeps its value, or where that lies
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ class Arrival:
 class Result:
     """The product, or the best estimate of it.
 
-    value : (n,) for x of shape (d,), else (n, k); None when no answer came. error, error_upper :
+    value : (n,) for x of shape (d,), else (n, k); None when no answer came. One that was left in
+    the bucket is read when it is first looked at. error, error_upper :
     predicted relative error, rms and 95 %; None when there is no estimate. exact : decoded;
     metric : what the errors are errors of: "vector", A x relative to its norm; "inner", inner
     products C^T A x relative to ||C|| ||A x||, which `products` has, (p, k) less the axes that C
@@ -92,6 +100,30 @@ class Result:
     verification: str = ""
     subtasks: int = 1
     missing_rows: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def stored(self) -> StoredProduct | None:
+        """Where the value lies in the bucket while it was not read, else None."""
+        held = self.__dict__[_HELD]
+        return held if hasattr(held, "load") else None
+
+    @property
+    def has_value(self) -> bool:
+        """There is a value, here or in the bucket; asking does not read it."""
+        return self.__dict__[_HELD] is not None
+
+    def download(self, path: str | os.PathLike[str]) -> Path:
+        """Write the value to ``path``, a Zarr array if its name ends in ``.zarr``, else .npy.
+
+        A value in the bucket is copied some rows at a time, never held. The file is there whole or
+        not at all. Raises `BadInput` where there is no value, `StoreError`, `OSError`.
+        """
+        from polarlambda.download import write_product
+
+        held = self.stored
+        if held is None and self.value is None:
+            raise BadInput(f"run {self.run} ended without an answer: there is nothing to download")
+        return write_product(Path(path), held if held is not None else self.value)
 
     def against(self, vectors: np.ndarray[Any, Any]) -> Result:
         """The same with `products` = C^T value for the vectors C, (n,) or (n, p)."""
@@ -144,6 +176,24 @@ class Result:
             text += f", {describe_error(self.error, self.error_upper, self.metric)}"
             text += f" by {self.method}" if self.method else ""
         return f"{text}, run {self.run}"
+
+
+class _Value:
+    """`Result.value`: an array, or one that is read from the bucket when it is first looked at."""
+
+    def __get__(self, result: Result | None, owner: type[Result]) -> Any:
+        if result is None:
+            return self
+        held = result.stored
+        if held is not None:
+            result.__dict__[_HELD] = held.load()
+        return result.__dict__[_HELD]
+
+    def __set__(self, result: Result, value: Any) -> None:
+        result.__dict__[_HELD] = value
+
+
+Result.value = _Value()  # type: ignore[assignment]  # what the dataclass's __init__ sets goes there
 
 
 def finite(value: float | None) -> float | None:

@@ -83,6 +83,7 @@ def resume_run(
     run: str,
     *,
     on: Literal["local", "lambda"] = "local",
+    memory: int | str | None = None,
     on_arrival: Callable[[Arrival], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
     **place: str | None,
@@ -94,13 +95,18 @@ def resume_run(
     `MatrixMissing` or `MatrixReplaced` when its matrix is gone or was encoded anew.
     """
     from blockstore.keys import validate_run
+    from polarlambda.decoder import read_memory
     from polarlambda.product import Listeners, resume_here
     from polarlambda.product_deployed import resume_deployed
 
     settings = Place(**place).settings()
     bucket = open_bucket(settings, pool=64)
-    resume = resume_here if on == "local" else resume_deployed
-    return resume(bucket, settings, validate_run(run), Listeners(on_arrival, on_event))
+    parts = bucket, settings, validate_run(run), Listeners(on_arrival, on_event)
+    if on == "local":
+        return resume_here(*parts, memory=read_memory(memory))
+    if memory is not None:
+        raise BadInput("memory is the function's own with on='lambda': leave it out")
+    return resume_deployed(*parts)
 
 
 def cancel_run(run: str, **place: str | None) -> RunStatus:

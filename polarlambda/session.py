@@ -134,7 +134,7 @@ class Session:
             **request.options,
         )
         self._tally.add(outcome, shape, sent)
-        return request.completed(to_result(outcome))
+        return request.completed(to_result(outcome, self._bucket))
 
     def plan(self, x_columns: int = 1, x_dtype: str = "float64") -> SeriesPlan:
         """Time and dollars of a product in both modes, and the gap between products up to which

@@ -17,16 +17,27 @@ _SOURCES = {
     "bucket": ("POLARLAMBDA_BUCKET", "BucketName", "the bucket"),
     "worker": ("POLARLAMBDA_WORKER", "WorkerName", "the worker function"),
     "coordinator": ("POLARLAMBDA_COORDINATOR", "CoordinatorName", "the coordinator function"),
+    "encode": ("POLARLAMBDA_ENCODE", "EncodeName", "the encode function"),
+    "dispatch": ("POLARLAMBDA_DISPATCH", "DispatchName", "the dispatch function"),
+    "decode": ("POLARLAMBDA_DECODE", "DecodeName", "the decode function"),
 }
+_MAY_BE_MISSING = {
+    "dispatch",
+    "decode",
+    "encode",
+}  # of a stack: what works without them goes on working
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Names of the bucket and of the two functions; one that nobody named is empty."""
+    """Names of the bucket and of the functions; one that nobody named is empty."""
 
     bucket: str = ""
     worker: str = ""
     coordinator: str = ""
+    encode: str = ""
+    dispatch: str = ""
+    decode: str = ""
 
     def need(self, field: str) -> str:
         """The name in ``field``. Raises `SettingMissing` that says both ways to give it."""
@@ -46,6 +57,7 @@ def load_settings(
     bucket: str | None = None,
     worker: str | None = None,
     coordinator: str | None = None,
+    encode: str | None = None,
     environ: Mapping[str, str] = os.environ,
     cloudformation: Any = None,
 ) -> Settings:
@@ -55,16 +67,44 @@ def load_settings(
     Raises `BadInput` when there is no such stack or an output is missing.
     """
     outputs = stack_outputs(stack, cloudformation) if stack else {}
-    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator}
+    given = {"bucket": bucket, "worker": worker, "coordinator": coordinator, "encode": encode}
     names = {}
     for field, (variable, output, _) in _SOURCES.items():
-        if stack and not given[field] and output not in outputs:
+        known = given.get(field) or field in _MAY_BE_MISSING
+        if stack and not known and output not in outputs:
             raise BadInput(
                 f"stack {stack!r} has no output {output}: is it a polarlambda stack? "
                 f"Deploy template.yaml, or set {variable} and leave --stack out"
             )
-        names[field] = given[field] or (outputs[output] if stack else environ.get(variable, ""))
+        found = outputs.get(output, "") if stack else environ.get(variable, "")
+        names[field] = given.get(field) or found
     return Settings(**names)
+
+
+def objective_function(
+    function: str | None = None,
+    stack: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    cloudformation: Any = None,
+) -> str:
+    """Name of an objective's function: the one given, the output ObjectiveName of the objective's
+    own ``stack``, or POLARLAMBDA_OBJECTIVE. Raises `SettingMissing`, `BadInput`."""
+    name = function or ""
+    if not name and stack:
+        name = stack_outputs(stack, cloudformation).get("ObjectiveName", "")
+        if not name:
+            raise BadInput(
+                f"stack {stack!r} has no output ObjectiveName: is it the stack of an objective "
+                "(scripts/new_objective.py)?"
+            )
+    name = name or environ.get("POLARLAMBDA_OBJECTIVE", "")
+    if not name:
+        raise SettingMissing(
+            "nothing names the objective's function: give --objective-stack NAME or set "
+            "POLARLAMBDA_OBJECTIVE. Without an AWS account: "
+            "polarlambda local run --objective FOLDER -- COMMAND"
+        )
+    return name
 
 
 def stack_outputs(stack: str, cloudformation: Any = None) -> dict[str, str]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from blockstore.manifest import Manifest
-    from coordinator.invoker import LambdaInvoker
     from coordinator.planning import SeriesPlan
+    from coordinator.ports import Invoker
     from coordinator.report import Billing
 
 INVOKE_THREADS = 32
@@ -26,6 +26,7 @@ class DeployedWorker:
     client: Any
     function: str
     limits: WorkerLimits
+    dispatch: str = ""  # name of the dispatch function, if there is one
     _billings: dict[tuple[str, tuple[int, ...], str], Billing] = field(default_factory=dict)
 
     @classmethod
@@ -39,13 +40,15 @@ class DeployedWorker:
         function = settings.need("worker")
         client = lambda_client(pool=INVOKE_THREADS)
         LambdaInvoker(client, function).check()
-        return cls(client, function, worker_limits(client, function))
+        return cls(client, function, worker_limits(client, function), settings.dispatch)
 
-    def invoker(self) -> LambdaInvoker:
+    def invoker(self) -> Invoker:
         """For one product: closing it leaves the client open."""
-        from coordinator.invoker import LambdaInvoker
+        from coordinator.fan_out import make_invoker
 
-        return LambdaInvoker(self.client, self.function, threads=INVOKE_THREADS, checked=True)
+        return make_invoker(
+            self.client, self.function, self.dispatch, threads=INVOKE_THREADS, checked=True
+        )
 
     def billing(
         self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]

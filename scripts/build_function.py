@@ -5,6 +5,9 @@ the local stack runs for its own interpreter:
 
     python scripts/build_function.py WorkerFunction ARTIFACTS_DIR --python 3.12
 
+The function of an objective (scripts/new_objective.py) is built with `--code FOLDER`: the folder's
+modules go in as well, and what its requirements.txt names.
+
 Cold start is a straggler, so an artifact is small (tests, type stubs and the models of other AWS
 services are left out) and comes compiled where an interpreter of the right version is at hand;
 .pyc files of any other version would be ballast. The same sources and versions give the same
@@ -32,8 +35,17 @@ REQUIREMENTS = ROOT / "requirements" / "function.txt"
 DEPENDENCIES = ROOT / ".aws-sam" / "dependencies"
 RECORD = "build.json"
 
-FUNCTIONS = {"WorkerFunction": "worker", "CoordinatorFunction": "coordinator"}
-LAYERS = ("polarcodes", "blockstore", "coordinator")
+FUNCTIONS = {
+    "WorkerFunction": "worker",
+    "CoordinatorFunction": "coordinator",
+    "EncodeFunction": "encode",
+    "DecodeFunction": "decode",
+    "DispatchFunction": "dispatch",
+    "ObjectiveFunction": "objective",
+}
+OF_AN_OBJECTIVE = ("__pycache__", ".*", "test_*.py", "Makefile", "template.yaml", "samconfig.toml")
+MOST_BYTES = 250 << 20  # Lambda's limit for an unzipped package
+LAYERS = ("polarcodes", "blockstore", "encoder", "coordinator")
 ARCHITECTURES = {"x86_64": "x86_64", "arm64": "aarch64"}
 
 # Paths inside the installed dependencies that no handler reads. f2py, the headers and the static
@@ -52,6 +64,9 @@ UNUSED = (
     "**/py.typed",
     "**/__pycache__",
 )
+# What an objective's own packages may import of these, and what they need not bring either.
+NEEDED_BY_OTHERS = ("numpy/f2py",)  # scipy imports it
+UNUSED_OF_OTHERS = ("*/**/tests",)
 # botocore carries the models of 400 services. These are the ones we call and what any client reads.
 BOTOCORE_DATA = {
     "s3",
@@ -77,18 +92,24 @@ def main() -> None:
         choices=[*ARCHITECTURES, "host"],
         help="the template's Architecture, or host: whatever this machine is",
     )
+    parser.add_argument("--code", type=Path, help="an objective's folder")
     options = parser.parse_args()
-    build(options.function, options.artifacts, options.python, options.architecture)
+    build(options.function, options.artifacts, options.python, options.architecture, options.code)
 
 
-def build(function: str, artifacts: Path, python: str, architecture: str) -> None:
+def build(
+    function: str, artifacts: Path, python: str, architecture: str, code: Path | None = None
+) -> None:
     """Fill `artifacts` with what `function` needs on the given interpreter.
 
     Replaces an older artifact and refuses a folder that holds anything else. Costs one installation
     per set of versions (kept under .aws-sam/dependencies), then a copy of 60 MB.
     """
     clear(artifacts)
-    shutil.copytree(dependencies(python, architecture), artifacts, dirs_exist_ok=True)
+    shutil.copytree(dependencies(python, architecture, code), artifacts, dirs_exist_ok=True)
+    if code is not None:
+        ignored = shutil.ignore_patterns(*OF_AN_OBJECTIVE)
+        shutil.copytree(code, artifacts, ignore=ignored, dirs_exist_ok=True)
     folder = FUNCTIONS[function]
     packages = first_party(ROOT / "functions" / folder)
     for package in packages:
@@ -102,6 +123,11 @@ def build(function: str, artifacts: Path, python: str, architecture: str) -> Non
     (artifacts / RECORD).write_text(json.dumps(record) + "\n")
     files = [path for path in artifacts.rglob("*") if path.is_file()]
     megabytes = sum(path.stat().st_size for path in files) / 1e6
+    if megabytes * 1e6 > MOST_BYTES:
+        sys.exit(
+            f"{function}: {megabytes:.0f} MB unzipped, Lambda takes {MOST_BYTES / 1e6:.0f}: "
+            "require fewer packages"
+        )
     print(
         f"{function}: {len(files)} files, {megabytes:.1f} MB, Python {python}, {architecture}, "
         + ("compiled" if compiled else f"not compiled (no Python {python} on this machine)")
@@ -144,18 +170,21 @@ def copy_package(source: Path, target: Path) -> None:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
 
 
-def dependencies(python: str, architecture: str) -> Path:
+def dependencies(python: str, architecture: str, code: Path | None = None) -> Path:
     """Folder with the pruned third-party packages, installed once per set of versions."""
     parts = [REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), python.encode()]
     parts.append(architecture.encode())
+    wanted = None if code is None else requirements_of(code)
+    if wanted is not None:
+        parts.append(wanted.read_bytes())
     folder = DEPENDENCIES / hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     if folder.exists():
         return folder
     DEPENDENCIES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=DEPENDENCIES, prefix="installing-") as scratch:
         installed = Path(scratch) / "installed"
-        install(installed, python, architecture)
-        prune(installed)
+        install(installed, python, architecture, wanted)
+        prune(installed, others=wanted is not None)
         try:
             installed.rename(folder)
         except OSError:
@@ -164,11 +193,20 @@ def dependencies(python: str, architecture: str) -> Path:
     return folder
 
 
-def install(target: Path, python: str, architecture: str) -> None:
-    """Install the pinned wheels for another interpreter and machine than this one."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+def requirements_of(code: Path) -> Path | None:
+    """An objective's requirements.txt; None if there is none, or nothing in it."""
+    path = code / "requirements.txt"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return path if any(line.strip() and not line.startswith("#") for line in lines) else None
+
+
+def install(target: Path, python: str, architecture: str, wanted: Path | None = None) -> None:
+    """Install the pinned wheels for another interpreter and machine than this one, and with
+    `wanted`, an objective's requirements, theirs and what those need."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
     command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}"]
     command += [f"--target={target}", f"--requirement={REQUIREMENTS}"]
+    command += ["--no-deps"] if wanted is None else [f"--requirement={wanted}"]
     if architecture != "host":
         machine = ARCHITECTURES[architecture]
         # Amazon Linux 2023, which Lambda's Python 3.12 and newer run on, has glibc 2.34.
@@ -180,9 +218,12 @@ def install(target: Path, python: str, architecture: str) -> None:
         )
 
 
-def prune(installed: Path) -> None:
-    """Remove what no handler reads from an installation."""
-    for pattern in UNUSED:
+def prune(installed: Path, *, others: bool) -> None:
+    """Remove what no handler reads from an installation, which may hold `others`' packages."""
+    patterns = UNUSED
+    if others:
+        patterns = tuple(p for p in UNUSED if p not in NEEDED_BY_OTHERS) + UNUSED_OF_OTHERS
+    for pattern in patterns:
         for path in list(installed.glob(pattern)):
             remove(path)
     for path in (installed / "botocore" / "data").iterdir():

@@ -150,6 +150,15 @@ class MemoryBucket:
             return None
         return self._info(key)
 
+    def metadata(self, key: str) -> dict[str, str]:
+        self._request("head", key)
+        return dict(self._visible(key).metadata)
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        self._request("list", prefix)
+        below = {key[len(prefix) :] for key in self.objects if key.startswith(prefix)}
+        yield from sorted({rest.split("/")[0] for rest in below if "/" in rest})
+
     def _info(self, key: str) -> ObjectInfo:
         stored = self.objects[key]
         etag = md5(stored.body).hexdigest()

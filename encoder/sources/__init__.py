@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from encoder.errors import SourceRefused
 from encoder.sources.array import ArraySource
 from encoder.sources.kinds import open_path, open_url
-from encoder.sources.npy import S3_SCHEME
+from encoder.sources.npy import S3_SCHEME, ObjectSource
 from encoder.sources.options import SourceOptions
 from encoder.sources.source import Source, check_matrix
 
-__all__ = ["S3_SCHEME", "Source", "SourceOptions", "check_matrix", "open_source"]
+__all__ = ["S3_SCHEME", "ObjectSource", "Source", "SourceOptions", "check_matrix", "open_source"]
 
 
 def open_source(

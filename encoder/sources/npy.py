@@ -123,25 +123,33 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 
 
 class ObjectSource(StoredSource):
-    """An .npy object in S3, by ranged GETs that all insist on the same ETag."""
+    """An .npy object in S3, by ranged GETs that all insist on the same `etag`."""
 
     parallel_reads = 4
 
-    def __init__(self, url: str, client: Any) -> None:
+    def __init__(self, url: str, client: Any, etag: str | None = None) -> None:
+        """With `etag`, raises `SourceChanged` unless the object has it."""
         self._bucket, key = split_url(url, client)
         self._url, self._key = url, key
         found = self._bucket.head(key)
         if found is None:
             self._bucket.check()  # a missing bucket and a missing key look the same to a HEAD
             raise ObjectMissing(f"{url} does not exist")
-        self._etag = found.etag
+        self.etag = found.etag
+        if etag not in (None, found.etag):
+            raise self._changed()
         self._open(url, found.size)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """(bucket, key)."""
+        return self._bucket.name, self._key
 
     def _read_into(self, view: memoryview, offset: int) -> None:
         if not view:
             return
         try:
-            self._bucket.read_into(view, self._key, offset, if_match=self._etag)
+            self._bucket.read_into(view, self._key, offset, if_match=self.etag)
         except ObjectChanged as exc:
             raise self._changed() from exc
 

@@ -10,8 +10,12 @@ limit_threads()  # before NumPy is imported below
 
 from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
-from coordinator.invoker import LambdaInvoker, lambda_client  # noqa: E402
+from coordinator.collect import MOST_THREADS  # noqa: E402
+from coordinator.decode_options import DecodeOptions  # noqa: E402
+from coordinator.fan_out import make_invoker  # noqa: E402
+from coordinator.invoker import lambda_client  # noqa: E402
 from functions import log  # noqa: E402
+from functions.coordinator.decoders import decode_functions  # noqa: E402
 from functions.coordinator.request import parse_request  # noqa: E402
 from functions.coordinator.serve import REFUSALS, serve  # noqa: E402
 from functions.coordinator.settings import CoordinatorSettings  # noqa: E402
@@ -32,12 +36,14 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     try:
         request = parse_request(event)
         settings, bucket, client = _connect()
-        invoker = LambdaInvoker(client, settings.worker, threads=THREADS)
+        names, least = (settings.worker, settings.dispatch), settings.dispatch_from
+        invoker = make_invoker(client, *names, threads=THREADS, least=least)
         answer = serve(
             request,
             bucket,
             invoker,
             settings.billing,
+            DecodeOptions(settings.memory, decode_functions(settings, client)),
             lambda: context.get_remaining_time_in_millis() / 1000,
         )
     except REFUSALS as exc:
@@ -52,6 +58,6 @@ def _connect() -> tuple[CoordinatorSettings, Bucket, Any]:
     global _connections
     if _connections is None:
         settings = CoordinatorSettings.read()
-        bucket = Bucket(s3_client(pool=THREADS), settings.bucket)
+        bucket = Bucket(s3_client(pool=MOST_THREADS), settings.bucket)
         _connections = settings, bucket, lambda_client(pool=THREADS)
     return _connections

@@ -25,6 +25,8 @@ _FIELDS = {
         "metric",
         "relaunch",
         "reference",
+        "decode",
+        "result",
     },
     "resume": {"version", "resume"},
     "cancel": {"version", "cancel"},
@@ -48,6 +50,8 @@ class Start:
     metric: str = "vector"
     relaunch: str | None = None
     reference: str | None = None
+    decode: str = "local"
+    result: str = "npy"
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,10 @@ Request = Start | Resume | Cancel
 def parse_request(event: Mapping[str, Any]) -> Request:
     """Read and check an event; raises `RequestRefused`.
 
-    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?},
-    {version: 1, resume: run} or {version: 1, cancel: run}; x is a key below inputs/, or with that
-    run runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the difference then). A
-    field that is not known is refused: it would be a wish that nobody reads.
+    {version: 1, matrix, x, until?, deadline?, run?, estimator?, metric?, relaunch?, reference?,
+    decode?, result?}, {version: 1, resume: run} or {version: 1, cancel: run}; x is a key below
+    inputs/, or with that run runs/<run>/x.npy (asked.npy if there is a reference: x.npy is for the
+    difference then). A field that is not known is refused: it would be a wish that nobody reads.
     """
     fields = Fields(event, "event", RequestRefused)
     fields.version(VERSION)
@@ -103,4 +107,16 @@ def parse_request(event: Mapping[str, Any]) -> Request:
     estimator = fields.text("estimator") if "estimator" in event else "best"
     metric = fields.text("metric") if "metric" in event else "vector"
     relaunch = fields.text_or_none("relaunch") if "relaunch" in event else None
-    return Start(matrix, x, until, deadline, run, estimator, metric, relaunch, reference)
+    return Start(
+        matrix=matrix,
+        x=x,
+        until=until,
+        deadline=deadline,
+        run=run,
+        estimator=estimator,
+        metric=metric,
+        relaunch=relaunch,
+        reference=reference,
+        decode=fields.text("decode") if "decode" in event else "local",
+        result=fields.text("result") if "result" in event else "npy",
+    )

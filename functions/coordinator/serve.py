@@ -19,6 +19,7 @@ from blockstore.errors import (
 from blockstore.manifest import Manifest, load_manifest
 from blockstore.runs import RunStore
 from coordinator import reference
+from coordinator.decode_options import DecodeOptions
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
 from coordinator.planning import QUICK_ROUNDS, plan_multiply
@@ -52,6 +53,7 @@ def serve(
     bucket: Bucket,
     invoker: Invoker,
     billing: Billing,
+    options: DecodeOptions,
     time_left: Callable[[], float],
 ) -> dict[str, Any]:
     """Do what is asked; the outcome as JSON. Raises what `coordinator.run` raises."""
@@ -62,7 +64,12 @@ def serve(
         spec = RunStore(bucket, request.run).load_spec()
         planned = _plan(load_manifest(bucket, spec.matrix), spec.x_shape, spec.x_dtype, billing)
         outcome = resume_run(
-            bucket, request.run, invoker=invoker, billing=planned, time_left=time_left
+            bucket,
+            request.run,
+            invoker=invoker,
+            billing=planned,
+            options=options,
+            time_left=time_left,
         )
         return outcome.to_json()
     manifest = load_manifest(bucket, request.matrix)
@@ -82,6 +89,9 @@ def serve(
         metric=request.metric,
         relaunch=request.relaunch,
         reference=request.reference,
+        decode=request.decode,
+        result=request.result,
+        options=options,
         run=request.run,
         billing=_plan(manifest, x.shape, sent.str, billing),
         time_left=time_left,

@@ -7,10 +7,14 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from coordinator.budget import FUNCTION_SHARE
+from coordinator.fan_out import TREE_FROM
 from coordinator.prices import Prices, PricesError, load_prices
 from coordinator.report import Billing
 
 __all__ = ["CoordinatorSettings", "SettingsError"]
+
+MB = 1 << 20
 
 
 class SettingsError(RuntimeError):
@@ -20,18 +24,32 @@ class SettingsError(RuntimeError):
 @dataclass(frozen=True)
 class CoordinatorSettings:
     """bucket: where matrices and runs lie; worker: name of the worker function; billing: memory
-    and time-out of both functions, and the region's prices."""
+    and time-out of both functions, and the region's prices; dispatch: name of the dispatch
+    function, empty without one; dispatch_from: workers from which on it is used; decode: name of
+    the decode function, empty without one, with its memory in bytes and its time-out in seconds."""
 
     bucket: str
     worker: str
     billing: Billing
+    dispatch: str = ""
+    dispatch_from: int = TREE_FROM
+    decode: str = ""
+    decode_memory: int = 2048 * MB
+    decode_timeout: float = 300.0
+
+    @property
+    def memory(self) -> int:
+        """Bytes of this function that the coordinator plans with."""
+        return int(FUNCTION_SHARE * self.billing.coordinator_memory_mb * MB)
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> CoordinatorSettings:
         """Raises `SettingsError` naming the variable.
 
         POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER; POLARLAMBDA_WORKER_MEMORY (MB, 1769) and
-        POLARLAMBDA_WORKER_TIMEOUT (seconds, 300) as in the template; Lambda's own variables.
+        POLARLAMBDA_WORKER_TIMEOUT (seconds, 300) as in the template; POLARLAMBDA_DISPATCH and
+        POLARLAMBDA_DISPATCH_FROM; POLARLAMBDA_DECODE with its memory and time-out as the worker's;
+        Lambda's own variables.
         """
         missing = [
             n for n in ("POLARLAMBDA_BUCKET", "POLARLAMBDA_WORKER") if not environment.get(n)
@@ -46,7 +64,16 @@ class CoordinatorSettings:
             ),
             prices=_prices(environment.get("AWS_REGION", "us-east-1")),
         )
-        return cls(environment["POLARLAMBDA_BUCKET"], environment["POLARLAMBDA_WORKER"], billing)
+        return cls(
+            bucket=environment["POLARLAMBDA_BUCKET"],
+            worker=environment["POLARLAMBDA_WORKER"],
+            billing=billing,
+            dispatch=environment.get("POLARLAMBDA_DISPATCH", ""),
+            dispatch_from=int(_positive(environment, "POLARLAMBDA_DISPATCH_FROM", TREE_FROM)),
+            decode=environment.get("POLARLAMBDA_DECODE", ""),
+            decode_memory=int(_positive(environment, "POLARLAMBDA_DECODE_MEMORY", 2048)) * MB,
+            decode_timeout=_positive(environment, "POLARLAMBDA_DECODE_TIMEOUT", 300),
+        )
 
 
 def _positive(environment: Mapping[str, str], name: str, default: float) -> float:

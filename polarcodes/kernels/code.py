@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from polarcodes.arrivals import ANSWER_ERROR, TOLERANCE
-from polarcodes.checks import integer, real, worker_indices
-from polarcodes.code import ErasureCode
-from polarcodes.completing import completing_workers
-from polarcodes.errors import InvalidBlocks, InvalidCode, NotDecodable
+from polarcodes.checks import integer
+from polarcodes.errors import InvalidCode
 from polarcodes.estimate import Estimate
 from polarcodes.kernels.arrivals import KernelArrivals
 from polarcodes.kernels.error import EstimatorError
@@ -25,13 +23,13 @@ from polarcodes.kernels.sequential import compile_sums
 from polarcodes.kernels.transform import KernelTransform
 from polarcodes.manifest import Fields
 from polarcodes.plan import DecodingPlan
-from polarcodes.syndrome import SyndromeDecoder
+from polarcodes.sequential_code import SequentialCode, checked_epsilon
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
 
 
-class KernelPolarCode(ErasureCode):
+class KernelPolarCode(SequentialCode):
     """Coded block i is sum_k G[p_i, u_k] d[u_k] U_k with G = K_1 (x) ... (x) K_t (x) I_q.
 
     S is decodable when the sequential decoder reaches every data input or, for orthogonal kernels,
@@ -65,68 +63,30 @@ class KernelPolarCode(ErasureCode):
         positions: Ids,
         signs: NDArray[np.int8],
     ) -> None:
-        whole = positions.size == signs.size
-        # A punctured code's buffer has fewer rows than the transform: data come first there.
-        super().__init__(
-            positions.size, inputs.size, seed, inputs if whole else np.arange(inputs.size)
-        )
-        self._epsilon = epsilon
-        self._inputs = inputs
-        self._positions = positions
-        self._transform = KernelTransform(kernels, signs)
-        if not self._pattern_decodable(np.arange(self.workers)):
+        self._kernels = KernelTransform(kernels, signs)
+        super().__init__(seed, epsilon, self._kernels, inputs, positions)
+        if not self._reached(np.arange(self.workers)).all():
             raise InvalidCode("the inputs must be ones that all N answers together determine")
-
-    @property
-    def epsilon(self) -> float:
-        """The mean share of missing answers that the inputs were chosen for."""
-        return self._epsilon
-
-    @property
-    def inputs(self) -> Ids:
-        """Row of G's input that holds data block k, shape (s,)."""
-        return self._inputs
-
-    @property
-    def positions(self) -> Ids:
-        """Row of G that worker i answers, shape (N,)."""
-        return self._positions
 
     @property
     def transform(self) -> KernelTransform:
         """G D, of order N' >= N."""
-        return self._transform
+        return self._kernels
 
     @cached_property
     def row_weight(self) -> int:
         """The largest sum of |coefficients| over a row of G, rounded up."""
-        return math.ceil(self._transform.row_weight(self._inputs) - 1e-9)
-
-    @cached_property
-    def _syndrome(self) -> SyndromeDecoder | None:
-        """The second decoder, of orthogonal kernels."""
-        if not self._transform.orthogonal:
-            return None
-        return SyndromeDecoder(self._transform, self._inputs, self._positions)
+        return math.ceil(self._kernels.row_weight(self._inputs) - 1e-9)
 
     @cached_property
     def _error(self) -> EstimatorError:
-        return EstimatorError(self._transform, self._inputs)
-
-    def encoded_dtype(
-        self, source: DTypeLike, low: float | int, high: float | int
-    ) -> np.dtype[Any]:
-        """Return an exact integer dtype for kernels of integers, else float32 or float64."""
-        dtype = np.dtype(source)
-        if self._transform.exact or dtype.kind not in "biu" or dtype.itemsize > 8:
-            return super().encoded_dtype(source, low, high)
-        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
+        return EstimatorError(self._kernels, self._inputs)
 
     def arrivals(
         self, *, answer_error: float = ANSWER_ERROR, tolerance: float = TOLERANCE
     ) -> KernelArrivals:
         """Return an empty arrivals state: one step a stage for each arrival."""
-        transform, decoder = self._transform, self._syndrome
+        transform, decoder = self._kernels, self._syndrome
         syndrome = None if decoder is None else decoder.arrivals(answer_error, tolerance)
         return KernelArrivals(
             transform.sizes,
@@ -137,49 +97,6 @@ class KernelPolarCode(ErasureCode):
             tolerance,
             syndrome,
         )
-
-    def decodable(
-        self,
-        S: Iterable[int],
-        *,
-        answer_error: float = ANSWER_ERROR,
-        tolerance: float = TOLERANCE,
-    ) -> bool:
-        """Return whether either decoder is ready: O(N' log N'), then O(e^2 f) if e <= f."""
-        workers = worker_indices(S, self.workers)
-        if self._pattern_decodable(workers):
-            return True
-        decoder = self._syndrome
-        return decoder is not None and decoder.predicted_error(workers, answer_error) <= tolerance
-
-    def plan(
-        self,
-        S: Iterable[int],
-        *,
-        answer_error: float = ANSWER_ERROR,
-        tolerance: float = TOLERANCE,
-    ) -> DecodingPlan:
-        """Return the sequential decoder's plan where that reaches every block, else the syndrome's.
-
-        Raises NotDecodable, with workers that complete the set.
-        """
-        workers = worker_indices(S, self.workers)
-        transform = self._transform
-        known = self._known(workers)
-        lacking = int(np.sum(~reached_inputs(transform.sizes, known)[self._inputs]))
-        if lacking and self._syndrome is not None:
-            return self._syndrome.plan(workers, answer_error, tolerance)
-        if lacking:
-            erased = np.ones(self.workers, bool)
-            erased[workers] = False
-            helpful = completing_workers(
-                erased, lambda flags: self._pattern_decodable(np.flatnonzero(~flags))
-            )
-            raise NotDecodable(lacking, helpful)
-        is_data = np.zeros(transform.order, bool)
-        is_data[self._inputs] = True
-        steps = compile_sums(transform.kernels, is_data, known)
-        return KernelPlan(workers, self._positions[workers], steps, self._inputs, transform)
 
     def predicted_error(self, m: int) -> float:
         """Return the rms relative error of T over a uniform S and blocks of equal strength."""
@@ -195,10 +112,10 @@ class KernelPolarCode(ErasureCode):
             "data_blocks": self.data_blocks,
             "seed": self.seed,
             "epsilon": self._epsilon,
-            "kernels": [kernel.tolist() for kernel in self._transform.kernels],
+            "kernels": [kernel.tolist() for kernel in self._kernels.kernels],
             "inputs": self._inputs.tolist(),
             "positions": self._positions.tolist(),
-            "signs": self._transform.signs.tolist(),
+            "signs": self._kernels.signs.tolist(),
         }
 
     @classmethod
@@ -210,9 +127,7 @@ class KernelPolarCode(ErasureCode):
             workers = integer("workers", manifest["workers"], 2, 1 << 20)
             blocks = integer("data_blocks", manifest["data_blocks"], 1, workers)
             seed = integer("seed", manifest["seed"], 0, None)
-            epsilon = real("epsilon", manifest["epsilon"])
-            if not 0 < epsilon < 1:
-                raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon}")
+            epsilon = checked_epsilon(manifest["epsilon"])
             kernels = checked_kernels(manifest["kernels"])
             signs = manifest["signs"]
             order = len(signs) if isinstance(signs, list) else 0
@@ -225,38 +140,26 @@ class KernelPolarCode(ErasureCode):
             return cls(seed, epsilon, kernels, inputs, positions, fields.signs("signs", order))
 
     def _known(self, workers: Ids) -> NDArray[np.bool_]:
-        known = np.zeros(self._transform.order, bool)
+        known = np.zeros(self._kernels.order, bool)
         known[self._positions[workers]] = True
         return known
 
-    def _pattern_decodable(self, workers: Ids) -> bool:
-        reached = reached_inputs(self._transform.sizes, self._known(workers))
-        return bool(reached[self._inputs].all())
+    @property
+    def _sizes(self) -> Sequence[int]:
+        return self._kernels.sizes
 
-    def _encode(self, blocks: NDArray[Any], out: NDArray[Any]) -> None:
-        self._transform.apply(blocks, out, at=self._inputs, take=self._positions)
+    def _reached(self, workers: Ids) -> NDArray[np.bool_]:
+        return reached_inputs(self._kernels.sizes, self._known(workers))[self._inputs]
 
-    def _encode_inplace(self, buffer: NDArray[Any]) -> None:
-        if buffer.dtype.kind != "f" and not self._transform.exact:
-            raise InvalidBlocks(f"these kernels need a float buffer, got {buffer.dtype}")
-        if self.workers == self._transform.order:
-            self._transform.apply(buffer, buffer)
-        else:
-            self._encode(buffer[: self.data_blocks], buffer)
-
-    def _encode_rows(self, blocks: NDArray[Any], workers: Ids) -> NDArray[Any]:
-        out = np.empty((workers.size, blocks.shape[1]), blocks.dtype)
-        self._transform.apply(blocks, out, at=self._inputs, take=self._positions[workers])
-        return out
-
-    def _adjoint(self, answers: NDArray[Any], workers: Ids) -> NDArray[Any]:
-        out = np.empty((self.data_blocks, answers.shape[1]), answers.dtype)
-        self._transform.adjoint(answers, out, at=self._positions[workers], take=self._inputs)
-        return out
+    def _sequential_plan(self, workers: Ids) -> DecodingPlan:
+        is_data = np.zeros(self._kernels.order, bool)
+        is_data[self._inputs] = True
+        steps = compile_sums(self._kernels.kernels, is_data, self._known(workers))
+        return KernelPlan(workers, self._positions[workers], steps, self._inputs, self._kernels)
 
     def _estimate(self, workers: Ids, answers: NDArray[Any]) -> Estimate:
         """T = (N'/m) sum w_i y_i^T: see :mod:`polarcodes.kernels.error`. Exact with all N."""
-        transform, arrived = self._transform, workers.size
+        transform, arrived = self._kernels, workers.size
         if arrived == self.workers < transform.order:
             return Estimate(self.plan(workers).apply(answers), 0.0, 0.0, 0.0, "decoded")
         rows = self._positions[workers]

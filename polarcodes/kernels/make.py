@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.checks import integer, real
+from polarcodes.checks import integer
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidCode
 from polarcodes.kernels import frozen
@@ -16,6 +16,7 @@ from polarcodes.kernels.code import KernelPolarCode, checked_kernels
 from polarcodes.kernels.kernel import default_kernels, next_order
 from polarcodes.polar import PolarCode
 from polarcodes.randomness import random_signs, random_subset
+from polarcodes.sequential_code import checked_epsilon
 
 Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
@@ -116,10 +117,7 @@ def _erasure(
         )
     if epsilon is None:
         epsilon = (workers - data_blocks) / workers or 0.5 / workers  # with s = N all carry data
-    epsilon = real("epsilon", epsilon)
-    if not 0 < epsilon < 1:
-        raise InvalidCode(f"epsilon must lie strictly between 0 and 1, got {epsilon}")
-    return np.full(workers, epsilon)
+    return np.full(workers, checked_epsilon(epsilon))
 
 
 def polar_from_manifest(manifest: dict[str, Any]) -> ErasureCode:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from polarcodes.errors import InvalidPlan
 from polarcodes.plan import Arrays, stored_indices
-from polarcodes.transform import SINGLE_THREAD, transform_rows
+from polarcodes.signed_transform import SignedTransform
+from polarcodes.transform import SINGLE_THREAD
 
 _FACTOR = 16  # as large as neighbouring kernels are multiplied into one matrix
 
@@ -24,7 +25,7 @@ Ids = NDArray[np.intp]
 Float = NDArray[np.float64]
 
 
-class KernelTransform:
+class KernelTransform(SignedTransform):
     """G D and its transpose and inverse as operators on the rows of (N', L) arrays.
 
     Parameters
@@ -40,7 +41,6 @@ class KernelTransform:
         self.sizes = tuple(len(kernel) for kernel in kernels)
         self.order: int = signs.size
         self.leaf = self.order // math.prod(self.sizes)
-        self.exact = all(bool((kernel == np.rint(kernel)).all()) for kernel in kernels)
         self._inverses = tuple(np.linalg.inv(kernel) for kernel in kernels)
         self._products: dict[tuple[str, str], list[NDArray[Any]]] = {}
 
@@ -53,6 +53,11 @@ class KernelTransform:
     def input_signs(self) -> NDArray[np.int8]:
         """The diagonal of D, shape (N',)."""
         return self.signs
+
+    @property
+    def exact(self) -> bool:
+        """Whether all kernels are of integers."""
+        return all(bool((kernel == np.rint(kernel)).all()) for kernel in self.kernels)
 
     @property
     def orthogonal(self) -> bool:
@@ -88,41 +93,11 @@ class KernelTransform:
             raise InvalidPlan("kernel_entries must make invertible kernels of finite numbers")
         return cls(kernels, signs.astype(np.int8))
 
-    def apply(
-        self,
-        source: NDArray[Any],
-        out: NDArray[Any],
-        *,
-        at: Ids | None = None,
-        take: Ids | None = None,
-    ) -> None:
-        """Write rows ``take`` of G D applied to ``source`` placed at rows ``at`` (None: all).
-
-        ``source`` is never changed unless it is ``out``, in whose dtype the sums are computed.
-        """
-        before = self.signs if at is None else self.signs[at]
-        kernel = self.forward if out.dtype.kind == "f" else self._exact_forward
-        transform_rows(source, out, self.order, at=at, take=take, before=before, kernel=kernel)
-
-    def adjoint(
-        self,
-        source: NDArray[Any],
-        out: NDArray[Any],
-        *,
-        at: Ids | None = None,
-        take: Ids | None = None,
-        factor: float = 1.0,
-    ) -> None:
-        """Write rows ``take`` of factor D G^T applied to float ``source`` at rows ``at``."""
-        after = (self.signs if take is None else self.signs[take]) * factor
-        transform_rows(source, out, self.order, at=at, take=take, after=after, kernel=self.backward)
-
     def solve(
         self, source: NDArray[Any], out: NDArray[Any], *, at: Ids, take: Ids, factor: float = 1.0
     ) -> None:
         """Write rows ``take`` of factor (G D)^-1 applied to float ``source`` at rows ``at``."""
-        after = self.signs[take] * factor
-        transform_rows(source, out, self.order, at=at, take=take, after=after, kernel=self.inverse)
+        self._leave(self.inverse, source, out, at, take, factor)
 
     def forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
         """Apply G to the rows of a contiguous float array; both arrays are overwritten.
@@ -182,7 +157,8 @@ class KernelTransform:
             self._products[which, dtype] = [_multiplied(group, dtype) for group in groups if group]
         return self._products[which, dtype]
 
-    def _exact_forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+    def exact_forward(self, values: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
+        """Apply G to integers by sums and differences."""
         outer, columns = 1, values.shape[1]
         for kernel in self.kernels:
             shape = (outer, len(kernel), self.order // (outer * len(kernel)) * columns)

@@ -18,10 +18,15 @@ from polarlambda.cli.errors import EXIT_INTERRUPTED, Failure, explain, misused
 _COMMANDS = {
     "encode": "polarlambda.cli.encode:encode",
     "multiply": "polarlambda.cli.multiply:multiply",
+    "train": "polarlambda.cli.train:train",
     "plan": "polarlambda.cli.plan:plan",
     "matrices": "polarlambda.cli.matrices:matrices",
     "runs": "polarlambda.cli.runs:runs",
+    "trainings": "polarlambda.cli.trainings:trainings",
+    "optimize": "polarlambda.cli.optimize:optimize",
+    "optimizations": "polarlambda.cli.optimizations:optimizations",
     "local": "polarlambda.local.command:local",
+    "data": "polarlambda.cli.data:data",
     "demo": "polarlambda.cli.demo:demo",
 }
 

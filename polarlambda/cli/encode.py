@@ -58,6 +58,13 @@ if TYPE_CHECKING:
     "--transpose", "derive", flag_value="transpose", help="Encode MATRIX's transpose, for training."
 )
 @click.option("--gram", "derive", flag_value="gram", help="Encode MATRIX^T MATRIX, for training.")
+@click.option(
+    "--on",
+    type=click.Choice(["local", "lambda"]),
+    default="local",
+    show_default=True,
+    help="Where it is encoded: in this process, or by the deployed function from S3.",
+)
 @click.option("--replace", is_flag=True, help="Overwrite a matrix of that name.")
 @json_option
 @stack_option
@@ -80,6 +87,7 @@ def encode(
     columns: str | None,
     fill_missing: bool,
     derive: Literal["transpose", "gram"] | None,
+    on: Literal["local", "lambda"],
     replace: bool,
     as_json: bool,
     stack: str | None,
@@ -129,6 +137,7 @@ def encode(
             columns=columns.split(",") if columns else (),
             fill_missing=fill_missing,
             derive=derive,
+            on=on,
             on_choice=explain,
             on_note=progress.note,
             on_progress=show,

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
-from polarlambda.cli.options import json_option, on_option, output_option, stack_option
-from polarlambda.cli.output import check_output, to_json, write_array
+from polarlambda.cli.options import (
+    json_option,
+    memory_option,
+    on_option,
+    output_option,
+    stack_option,
+)
+from polarlambda.cli.output import check_output, to_json
 from polarlambda.cli.progress import Progress, make_progress
 
 if TYPE_CHECKING:
@@ -59,6 +65,20 @@ SHOWN = 8  # inner products in a line
     help="An exact run on NAME: multiply by the difference to its x, and add its product.",
 )
 @on_option
+@click.option(
+    "--decode",
+    type=click.Choice(["local", "lambda"]),
+    default="local",
+    show_default=True,
+    help="Who decodes: the coordinator, or decode functions, each a range of columns.",
+)
+@click.option(
+    "--result",
+    "kind",
+    type=click.Choice(["npy", "zarr"]),
+    help="What the product is written as in S3; without it, as the name at -o says, else npy.",
+)
+@memory_option
 @json_option
 @stack_option
 def multiply(
@@ -72,6 +92,9 @@ def multiply(
     relaunch: str | None,
     reference: str | None,
     on: Literal["local", "lambda"],
+    decode: Literal["local", "lambda"],
+    kind: Literal["npy", "zarr"] | None,
+    memory: str | None,
     as_json: bool,
     stack: str | None,
 ) -> None:
@@ -79,6 +102,7 @@ def multiply(
 
     Exit code 3 says that CONDITION was not reached; the best estimate is at -o then.
     """
+    from polarlambda.download import is_zarr
     from polarlambda.matrix import CodedMatrix
 
     check_output(output)
@@ -93,6 +117,9 @@ def multiply(
             relaunch=relaunch,
             reference=reference,
             on=on,
+            decode=decode,
+            result=kind or ("zarr" if output is not None and is_zarr(output) else "npy"),
+            memory=memory,
             on_arrival=show.arrival,
             on_event=show.event,
         )
@@ -132,9 +159,7 @@ class Show:
 
 def finish(result: Result, output: Path | None, as_json: bool) -> None:
     """Write the value, say how the run ended, and leave with its exit code."""
-    if output is not None and result.value is not None:
-        write_array(output, result.value)
-    written = output if result.value is not None else None
+    written = result.download(output) if output is not None and result.has_value else None
     if as_json:
         click.echo(to_json(result.to_json(value_path=str(written) if written else None)))
     else:

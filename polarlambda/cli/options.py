@@ -25,7 +25,13 @@ stack_option = click.option(
     "--stack",
     metavar="NAME",
     help="CloudFormation stack whose outputs name the bucket and the functions. Without it: "
-    "POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER, POLARLAMBDA_COORDINATOR.",
+    "POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER, POLARLAMBDA_COORDINATOR, POLARLAMBDA_DECODE.",
+)
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Memory of the coordinator in this process: answers and products that do not fit stay in "
+    "S3 and are decoded in chunks. Without it: as much as they take.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 output_option = click.option(
@@ -57,7 +63,7 @@ code_options_option = click.option(
     "code_options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of the code, such as rounds=1 or basis=chebyshev; may be repeated.",
+    help="An option of the code, such as rounds=1 or times=@measured.csv; may be repeated.",
 )
 subtasks_option = click.option(
     "--subtasks",

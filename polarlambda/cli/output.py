@@ -1,21 +1,17 @@
-"""How the command writes: JSON that every parser reads, aligned tables, files that are whole."""
+"""How the command writes: JSON that every parser reads, aligned tables."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from polarlambda.errors import BadInput
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def to_json(value: Any) -> str:
@@ -45,7 +41,7 @@ def check_output(path: Path | None) -> None:
     """Raise `BadInput` if ``path`` cannot be written; called before anything is spent on a run."""
     if path is None:
         return
-    if path.is_dir():
+    if path.is_dir() and not (path.suffix == ".zarr" and (path / "zarr.json").is_file()):
         raise BadInput(f"-o {path} is a folder: name a file in it, such as {path / 'Y.npy'}")
     try:  # what permissions say is not enough: a file system may refuse files of any name
         with tempfile.TemporaryFile(dir=path.parent):
@@ -55,21 +51,3 @@ def check_output(path: Path | None) -> None:
         raise BadInput(
             f"-o {path}: folder {path.parent} {missing} ({error.strerror}): name another one"
         ) from error
-
-
-def write_array(path: Path, array: np.ndarray[Any, Any]) -> None:
-    """Write ``array`` to ``path`` as .npy in one step: the old file or the new one, never half."""
-    import numpy as np
-
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
-        try:
-            np.lib.format.write_array(new, array, allow_pickle=False)
-            new.close()
-            # A temporary file is private; a result has the permissions of any new file.
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(new.name, 0o666 & ~umask)
-            os.replace(new.name, path)
-        except BaseException:
-            os.unlink(new.name)
-            raise

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from polarlambda.cli.multiply import Show, finish
-from polarlambda.cli.options import json_option, on_option, output_option, stack_option
+from polarlambda.cli.options import (
+    json_option,
+    memory_option,
+    on_option,
+    output_option,
+    stack_option,
+)
 from polarlambda.cli.output import check_output, echo_table, to_json
 from polarlambda.cli.progress import make_progress
 
@@ -89,12 +95,14 @@ def watch(run: str, as_json: bool, stack: str | None) -> None:
 @click.argument("run")
 @output_option
 @on_option
+@memory_option
 @json_option
 @stack_option
 def resume(
     run: str,
     output: Path | None,
     on: Literal["local", "lambda"],
+    memory: str | None,
     as_json: bool,
     stack: str | None,
 ) -> None:
@@ -104,7 +112,14 @@ def resume(
     check_output(output)
     with make_progress(quiet=as_json) as progress:
         show = Show(progress)
-        result = resume_run(run, on=on, on_arrival=show.arrival, on_event=show.event, stack=stack)
+        result = resume_run(
+            run,
+            on=on,
+            memory=memory,
+            on_arrival=show.arrival,
+            on_event=show.event,
+            stack=stack,
+        )
     finish(result, output, as_json)
 
 

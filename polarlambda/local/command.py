@@ -61,6 +61,11 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         help="A parameter of template.yaml, such as WorkerMemory=512.",
     ),
+    click.option(
+        "--objective",
+        metavar="FOLDER",
+        help="An objective for `polarlambda optimize` (scripts/new_objective.py).",
+    ),
     click.option("--template", metavar="FILE", help="Another template.yaml than the checkout's."),
 )
 

@@ -20,15 +20,20 @@ from typing import Any
 from polarlambda.local.artifact import Artifact, Build, link_runtime, provide, stale_files
 from polarlambda.local.chaos import Chaos, ChaosSettings
 from polarlambda.local.errors import LocalStackError, OptionRefused
+from polarlambda.local.gather import gather
 from polarlambda.local.journal import Invocation, read_journal
 from polarlambda.local.server import ServerProcess
 from polarlambda.local.service import ADMIN, ServiceSettings
-from polarlambda.local.template import REGION, FunctionConfig, load_template
+from polarlambda.local.template import REGION, FunctionConfig
 
 _LOG = logging.getLogger("polarlambda.local")
 _VARIABLES = {
     "WorkerFunction": "POLARLAMBDA_WORKER",
     "CoordinatorFunction": "POLARLAMBDA_COORDINATOR",
+    "EncodeFunction": "POLARLAMBDA_ENCODE",
+    "DecodeFunction": "POLARLAMBDA_DECODE",
+    "DispatchFunction": "POLARLAMBDA_DISPATCH",
+    "ObjectiveFunction": "POLARLAMBDA_OBJECTIVE",
 }
 
 
@@ -40,6 +45,8 @@ class LocalStack:
     template : path of template.yaml (default: that of the checkout this package is in, else of the
         working directory)
     parameters : values for the template's parameters instead of their defaults
+    objective : folder of an objective (`scripts/new_objective.py`), whose function is there as
+        well; parameters that begin with Objective are its template's
     delays, model, scale, fail, throttle, seed : see `chaos.ChaosSettings`
     spawn : start every environment from nothing (ten times the CPU time) instead of forking it
     build : "absent" builds an artifact that is not there, "stale" also one that differs from the
@@ -57,6 +64,7 @@ class LocalStack:
         *,
         template: str | os.PathLike[str] | None = None,
         parameters: Mapping[str, str] | None = None,
+        objective: str | os.PathLike[str] | None = None,
         delays: str | os.PathLike[str] | None = None,
         model: str | None = None,
         scale: float = 1.0,
@@ -71,8 +79,7 @@ class LocalStack:
     ) -> None:
         if account_concurrency < 1:
             raise OptionRefused(f"account_concurrency must be >= 1, not {account_concurrency}")
-        self._template_path = Path(template) if template is not None else _find_template()
-        self._template = load_template(self._template_path, parameters)
+        self._template, self._roots = gather(template, parameters or {}, objective)
         self._chaos = _chaos(
             delays=delays, model=model, scale=scale, fail=fail, throttle=throttle, seed=seed
         )
@@ -204,10 +211,10 @@ class LocalStack:
         self._admin("chaos", settings.to_json())
 
     def _start(self) -> None:
-        root = self._template_path.resolve().parent
         for key, function in self.functions.items():
+            root = self._roots[key]
             self._artifacts[key] = provide(root, key, self._build, function.runtime)
-        self.warnings = _stale(root, self._artifacts)
+        self.warnings = _stale(self._roots, self._artifacts)
         for warning in self.warnings:
             _LOG.warning(warning)
         with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
@@ -252,24 +259,16 @@ def _chaos(*, delays: str | os.PathLike[str] | None, **options: Any) -> ChaosSet
     return Chaos(ChaosSettings(delays=path, **options)).settings
 
 
-def _stale(root: Path, artifacts: dict[str, Artifact]) -> list[str]:
+def _stale(roots: Mapping[str, Path], artifacts: dict[str, Artifact]) -> list[str]:
     warnings = []
     for logical_id, built in artifacts.items():
-        if changed := stale_files(root, built.folder):
+        if changed := stale_files(roots[logical_id], built.folder):
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
             warnings.append(
                 f"the artifact of {logical_id} is older than the sources ({changed[0]}{more}): "
                 "the old code runs until you build again (--build)"
             )
     return warnings
-
-
-def _find_template() -> Path:
-    checkout = Path(__file__).resolve().parents[2]
-    for folder in (checkout, Path.cwd()):
-        if (folder / "template.yaml").is_file():
-            return folder / "template.yaml"
-    return checkout / "template.yaml"
 
 
 def _request(endpoint: str, method: str, path: str, options: Any = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,32 +13,19 @@ from coordinator import events
 from polarcodes.estimators import expected_error
 from polarlambda.training.anytime import allowed_error
 from polarlambda.training.anytime_steps import AnytimeSteps
-from polarlambda.training.gradients import Gradient, ProductFailed, Spent
+from polarlambda.training.gradients import Gradient, Spent
 from polarlambda.training.gram import GramGradient
 from polarlambda.training.models import Array
-from polarlambda.training.products import Rows
+from polarlambda.training.products import Product, Rows
 
 if TYPE_CHECKING:
     from polarcodes import ErasureCode
     from polarlambda.result import Result
 
+ESTIMATES = 0.5
+"""A tolerance that allows estimates, as any does that is not 0."""
+
 REMEMBERED = 10  # products whose arrivals foretell those of the next one
-
-
-class AnytimeMultiplier(Protocol):
-    """A coded matrix that takes differences: `CodedMatrix`, a session, or a simulated one."""
-
-    def multiply(
-        self,
-        x: Any,
-        *,
-        until: str = "exact",
-        deadline: float | None = None,
-        reference: str | Result | None = None,
-        on_event: Callable[[events.Event], None] | None = None,
-    ) -> Result:
-        """See `CodedMatrix.multiply`."""
-        ...
 
 
 class ArrivalTimes:
@@ -107,15 +94,11 @@ class AnytimeGram:
 
     def __init__(
         self,
-        matrix: AnytimeMultiplier,
+        product: Product,
         code: ErasureCode,
         gram: GramGradient,
-        *,
-        deadline: float | None = None,
-        on_event: Callable[[events.Event], None] | None = None,
     ) -> None:
-        self._matrix, self._gram = matrix, gram
-        self._deadline, self._on_event = deadline, on_event
+        self._product, self._gram = product, gram
         self._errors = [expected_error(code, m) for m in range(1, code.data_blocks)]
         self._times = ArrivalTimes()
         self._steps = AnytimeSteps()
@@ -135,9 +118,9 @@ class AnytimeGram:
         distance = float(np.linalg.norm(weights - known.weights)) if known else 0.0
         bearable = self._bearable(distance) if known is not None and tolerance > 0 else 0.0
         if known is not None and 0 < bearable < 1:
-            result = self._multiply(weights, f"error={bearable:.6g}", known.run)
+            result = self._run(weights, f"error={bearable:.6g}", known.run)
         else:
-            result = self._multiply(weights, "exact", None)
+            result = self._run(weights, "exact", None)
         value = np.asarray(result.value, np.float64)
         spent = Spent(result.seconds, result.cost or 0.0, (result.run,))
         found = self._gram.assembled(theta, Rows(value, None, spent))
@@ -171,18 +154,8 @@ class AnytimeGram:
             return 0.0
         return allowed_error(stop.bearable, norm * self._gram.samples, product)
 
-    def _multiply(self, weights: Array, until: str, reference: str | None) -> Result:
+    def _run(self, weights: Array, until: str, reference: str | None) -> Result:
         hear = self._times.begin()
-
-        def tell(event: events.Event) -> None:
-            hear(event)
-            if self._on_event is not None:
-                self._on_event(event)
-
-        result = self._matrix.multiply(
-            weights, until=until, deadline=self._deadline, reference=reference, on_event=tell
-        )
-        if not result.met or result.value is None:
-            raise ProductFailed(f"run {result.run}: {result.message}", result.state)
+        result = self._product.run(weights, until, reference=reference, hear=hear)
         self._times.end(result.seconds)
         return result

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polarlambda.errors import BadInput
-from polarlambda.training.gradients import Gradient, Line, Spent
+from polarlambda.training.gradients import Gradient, Line
 from polarlambda.training.models import Array
 from polarlambda.training.objective import Objective
 from polarlambda.training.products import Rows
@@ -139,7 +139,7 @@ class GramGradient:
         if weights.any():
             rows = self._product(weights, tolerance)
         else:
-            rows = Rows(np.zeros_like(weights), None, Spent())
+            rows = Rows(np.zeros_like(weights))
         if rows.known is None:
             self._theta, self._product_there, self._moves = theta, rows.value, 0
             return rows

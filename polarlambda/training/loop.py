@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polarlambda.training.advance import Advance, LineSearch, Move
-from polarlambda.training.gradients import GradientSource, ProductFailed, Spent
+from polarlambda.training.gradients import NOTHING, GradientSource, ProductFailed, Spent
 from polarlambda.training.iterate import Iterate
 from polarlambda.training.models import Array
 from polarlambda.training.stopping import State, Stop, diverges
@@ -47,23 +47,26 @@ class Descent:
         resume: Iterate | None = None,
         first_loss: float | None = None,
         theta: Array | None = None,
+        spent: Spent = NOTHING,
     ) -> Ending:
         """Descend from zero (or `theta`), or go on from an iterate that was stored.
 
         `on_iterate` is called with every new iterate, before the step from it is made: what it
         stores is all that is needed to go on. One that diverges is not passed on. `first_loss` is
-        that of iteration 0, of a training that is resumed. Raises `ProductFailed` if even the first
-        gradient fails, else a failure ends the training in state "failed" or "stopped".
+        that of iteration 0, of a training that is resumed; `spent` is what was spent before it.
+        Raises `ProductFailed` if even the first gradient fails; a later failure ends the training
+        in state "failed" or "stopped".
         """
         began = self.clock()
-        spent = resume.seconds if resume is not None else 0.0
+        before = resume.seconds if resume is not None else spent.seconds
 
         def elapsed() -> float:
-            return spent + self.clock() - began
+            return before + self.clock() - began
 
         if resume is None:
             start = np.zeros(self.source.shape) if theta is None else np.array(theta, np.float64)
-            at = self._evaluate(Move(start, np.empty((0, *start.shape)), 0.0), None, elapsed)
+            move = Move(start, np.empty((0, *start.shape)), 0.0, spent)
+            at = self._evaluate(move, None, elapsed)
             if not at.finite:
                 return Ending("diverged", at, "the objective is not finite where it starts")
             on_iterate(at)
@@ -108,7 +111,7 @@ class Descent:
             sound = bool(np.isfinite(np.square(move.theta).sum()))
         if not sound and before is not None:  # no product can be computed there
             value, loss, norm = before.gradient, np.inf, np.inf
-            exact, error, recovered, spent = False, 0.0, 0.0, Spent()
+            exact, error, recovered, spent = False, 0.0, 0.0, NOTHING
         else:
             found = self.source.gradient(move.theta, tolerance)
             norm, spent = _norm(found.value), found.spent

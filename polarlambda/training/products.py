@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 class Multiplier(Protocol):
     """What products are computed with: a `CodedMatrix`, a session, or something of your own."""
 
-    def multiply(self, x: Any, *, until: str = "exact", deadline: float | None = None) -> Result:
+    def multiply(
+        self,
+        x: Any,
+        *,
+        until: str = "exact",
+        deadline: float | None = None,
+        reference: str | Result | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Result:
         """See `CodedMatrix.multiply`."""
         ...
 
@@ -54,9 +62,8 @@ class Product:
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self._matrix = matrix
-        self._options: dict[str, Any] = {"deadline": deadline}
-        if on_event is not None:
-            self._options["on_event"] = on_event
+        self._deadline = deadline
+        self._on_event = on_event
 
     def __call__(self, x: Array, tolerance: float = 0.0) -> Rows:
         """A x for x (d, k): all of it, or all but the share `tolerance` of its rows.
@@ -64,9 +71,7 @@ class Product:
         The rows that are there are exact. Raises `ProductFailed` when a run ends without that.
         """
         until = "exact" if tolerance <= 0 else f"tasks={1 - tolerance:.9g}"
-        result = self._matrix.multiply(x, until=until, **self._options)
-        if not result.met or result.value is None:
-            raise ProductFailed(f"run {result.run}: {result.message}", result.state)
+        result = self.run(x, until)
         known = None
         if result.missing_rows:
             known = np.ones(len(result.value), bool)
@@ -74,3 +79,30 @@ class Product:
                 known[first:last] = False
         spent = Spent(result.seconds, result.cost or 0.0, (result.run,))
         return Rows(np.asarray(result.value, np.float64), known, spent)
+
+    def run(
+        self,
+        x: Array,
+        until: str,
+        *,
+        reference: str | None = None,
+        hear: Callable[[Event], None] | None = None,
+    ) -> Result:
+        """One run; `hear` is told of its events, too. Raises `ProductFailed` as above."""
+
+        def tell(event: Event) -> None:
+            for listener in (hear, self._on_event):
+                if listener is not None:
+                    listener(event)
+
+        heard = hear is not None or self._on_event is not None
+        result = self._matrix.multiply(
+            x,
+            until=until,
+            deadline=self._deadline,
+            reference=reference,
+            on_event=tell if heard else None,
+        )
+        if not result.met or result.value is None:
+            raise ProductFailed(f"run {result.run}: {result.message}", result.state)
+        return result

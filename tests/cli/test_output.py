@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from polarlambda.cli import output
+from polarlambda import download
 from polarlambda.cli.errors import explain
 from polarlambda.cli.progress import BarProgress, PlainProgress, Quiet, make_progress
+from polarlambda.download import write_product
 from polarlambda.errors import BadInput, PlatformError
 
 
 def test_an_array_is_written_whole_and_readable_by_others(tmp_path):
     path = tmp_path / "y.npy"
     for array in (np.arange(3.0), np.arange(8).reshape(4, 2)):
-        output.write_array(path, array)
+        write_product(path, array)
         np.testing.assert_array_equal(np.load(path), array)
     other = tmp_path / "other"
     other.touch()
@@ -24,15 +25,14 @@ def test_an_array_is_written_whole_and_readable_by_others(tmp_path):
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "y.npy"
-    output.write_array(path, np.arange(3))
+    write_product(path, np.arange(3))
 
-    def fail(file, array, **options):
-        file.write(b"half")
+    def fail(rows):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np.lib.format, "write_array", fail)
+    monkeypatch.setattr(download, "byte_view", fail)
     with pytest.raises(OSError, match="No space"):
-        output.write_array(path, np.ones(9))
+        write_product(path, np.ones(9))
     np.testing.assert_array_equal(np.load(path), np.arange(3))
     assert list(tmp_path.iterdir()) == [path]
 

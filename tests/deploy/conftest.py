@@ -22,5 +22,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         pytest.skip(reason)
     with MiniStack(tmp_path_factory.mktemp("ministack")) as ministack:
         deployment = Deployment(ministack)
-        deployment.run("scripts/deploy", "--stack", STACK, "WorkerMemory=512", "WorkerTimeout=60")
+        # DispatchFrom: the few workers of these tests are invoked by a dispatch function.
+        settings = ("WorkerMemory=512", "WorkerTimeout=60", "DispatchFrom=2")
+        deployment.run("scripts/deploy", "--stack", STACK, *settings)
         yield deployment

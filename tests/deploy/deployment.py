@@ -20,7 +20,12 @@ from tests.deploy.ministack import REGION, ROOT, MiniStack
 STACK = "deploy-test"
 BIN = ROOT / ".venv" / "bin"
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
-ROLE_POLICIES = {"WorkerRole": "worker", "CoordinatorRole": "coordinator"}
+ROLE_POLICIES = {
+    "WorkerRole": "worker",
+    "CoordinatorRole": "coordinator",
+    "EncodeRole": "encode",
+    "DispatchRole": "dispatch",
+}
 
 
 class Deployment:

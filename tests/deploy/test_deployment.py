@@ -33,10 +33,11 @@ EVENT = {"version": 1, "matrix": "photos", "x": INPUT, "until": "exact", "deadli
 # own log group by the template tests.
 PERMISSIONS = [
     (role, statement["Sid"])
-    for role in ("WorkerRole", "CoordinatorRole")
+    for role in ("WorkerRole", "CoordinatorRole", "DispatchRole")
     for statement in statements(load_template(), role)
     if statement["Sid"] != "WriteLogs"
 ]
+ENCODING = [each["Sid"] for each in statements(load_template(), "EncodeRole")][:-1]
 DENIED = ("AccessDenied", "InvokeDenied", "not allowed")
 # Needed when something has gone wrong, or by resident workers only
 OF_THEIR_OWN = ("WriteError", "DeleteDamagedResult", "ReadAnnouncement")
@@ -140,6 +141,33 @@ def test_a_damaged_result_stays_without_the_permission_to_delete_it(
     assert repaired["state"] == "exact"
 
 
+def test_the_deployed_function_encodes_the_same_bytes(
+    deployed: Deployment, encoded: Path, a: NDArray[np.uint8]
+) -> None:
+    deployed.upload("inputs/a.npy", a)
+    _encode_there(deployed, "there")
+    here = deployed.keys("matrices/photos/coded/")
+    there = [key.replace("/there/", "/photos/") for key in deployed.keys("matrices/there/coded/")]
+    assert there == here
+    s3 = deployed.client("s3")
+    for key in here:
+        one, other = (
+            s3.get_object(Bucket=deployed.bucket, Key=each)["Body"].read()
+            for each in (key, key.replace("/photos/", "/there/"))
+        )
+        assert one == other
+
+
+@pytest.mark.parametrize("sid", ENCODING)
+def test_nothing_is_encoded_there_without_this_permission(
+    deployed: Deployment, encoded: Path, a: NDArray[np.uint8], sid: str
+) -> None:
+    deployed.upload("inputs/a.npy", a)
+    with deployed.without("EncodeRole", sid):
+        _encode_there(deployed, f"no-{sid}", expect=4)
+    assert f"matrices/no-{sid}/manifest.json" not in deployed.keys(f"matrices/no-{sid}/")
+
+
 def test_a_resident_ends_with_its_session_and_needs_to_read_what_is_announced(
     deployed: Deployment, encoded: Path
 ) -> None:
@@ -198,6 +226,12 @@ def test_destroy_leaves_nothing(deployed: Deployment, encoded: Path) -> None:
     with pytest.raises(ClientError, match="does not exist"):
         deployed.client("cloudformation").describe_stacks(StackName=STACK)
     deployed.run("scripts/destroy", "--stack", STACK, "--yes", expect=1)  # says there is none
+
+
+def _encode_there(deployed: Deployment, name: str, expect: int = 0) -> None:
+    url = f"s3://{deployed.bucket}/inputs/a.npy"
+    shape = ("--workers", str(WORKERS), "--data-blocks", str(DATA_BLOCKS))
+    deployed.polarlambda("encode", url, name, *shape, "--on", "lambda", expect=expect)
 
 
 def _assert_product(y: NDArray[Any], a: NDArray[np.uint8], x: NDArray[np.float64]) -> None:

@@ -63,10 +63,10 @@ def test_every_layout_fits_the_memory_it_is_given(
         disk_free=1 << 50 if spool else None,
     )
     assert layout.peak_bytes <= memory
-    assert 1 <= layout.chunk_entries <= tiling.bytes(1)
+    assert 1 <= layout.chunk_entries <= layout.group_entries <= tiling.bytes(1)
     assert 1 <= layout.threads <= (threads or 8)
     if not layout.spooled:
-        assert layout.chunk_entries == tiling.bytes(1)
+        assert layout.group_entries == tiling.bytes(1)
         assert layout.stages * workers * tiling.bytes(itemsize) <= memory
     if threads is None:
         assert layout.spooled is not fits_in_memory(tiling.bytes(itemsize), workers, memory, reads)

@@ -203,13 +203,12 @@ def test_any_tiling_chunk_and_read_size_gives_the_same_blocks(
     manifest = replace(manifest, tiling=tiling, encoding=f"{target:016x}")
     bucket.delete_prefix(f"matrices/m/coded/{manifest.encoding}/")
     tile = tiling.bytes(1)
-    layout = Layout(min(chunk, tile) if spooled else tile, 2, spooled, 2, piece, 0)
+    small = min(chunk, tile)
+    group = min(3 * small, tile) if spooled else tile
+    layout = Layout(small, group, 2, 2, spooled, 2, piece, 0)
     with open_source(folder / "a.npy") as source:
         source.parallel_reads = parallel
-        writer = TileWriter(
-            bucket, source, CODE, manifest, layout, str(folder), lambda _: None, lambda _: None
-        )
-        with writer:
+        with TileWriter(bucket, source, CODE, manifest, layout, str(folder)) as writer:
             writer.write(missing_tiles(bucket, manifest))
     assert missing_tiles(bucket, manifest) == {}
     blocks = coded_blocks(bucket, manifest)

@@ -17,6 +17,8 @@ WORKER_ONLY = ("polarcodes", "coordinator")
     [
         ("functions.worker.app", (*FORBIDDEN, *WORKER_ONLY)),
         ("functions.coordinator.app", FORBIDDEN),
+        ("functions.decode.app", FORBIDDEN),
+        ("functions.dispatch.app", (*FORBIDDEN, "numpy")),
     ],
 )
 def test_a_handler_imports_only_what_it_uses(handler, forbidden):

@@ -32,7 +32,7 @@ def platform(monkeypatch):
         "memory", "worker", Billing(worker_timeout=60.0, coordinator_memory_mb=2048)
     )
     monkeypatch.setattr(app, "_connect", lambda: (settings, made.bucket, None))
-    monkeypatch.setattr(app, "LambdaInvoker", lambda client, function, threads: made)
+    monkeypatch.setattr(app, "make_invoker", lambda *names, **options: made)
     return made
 
 
@@ -73,8 +73,13 @@ def test_what_was_planned_stands_beside_what_was_used(platform):
     assert report["usage"]["coordinator_gb_seconds"] > 0
 
 
-def test_what_the_functions_cannot_hold_is_refused_before_anything_is_written(platform):
-    wide = np.ones((9, 10_000_000), np.float32)
+def test_what_the_functions_cannot_hold_is_refused_before_anything_is_written(
+    platform, monkeypatch
+):
+    small = Billing(worker_timeout=60.0, coordinator_memory_mb=512)
+    settings = CoordinatorSettings("memory", "worker", small)
+    monkeypatch.setattr(app, "_connect", lambda: (settings, platform.bucket, None))
+    wide = np.ones((9, 4_000_000), np.float32)
     platform.bucket.objects.clear()
     platform.bucket.put(X, encode_array(wide))
     platform.bucket.put(keys.manifest_key("photos"), platform.manifest.to_json())

@@ -14,7 +14,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = f"{sys.version_info.major}.{sys.version_info.minor}"
-FUNCTIONS = {"WorkerFunction": "worker", "CoordinatorFunction": "coordinator"}
+FUNCTIONS = {
+    "WorkerFunction": "worker",
+    "CoordinatorFunction": "coordinator",
+    "DecodeFunction": "decode",
+    "DispatchFunction": "dispatch",
+}
 ZIP_LIMIT = 50e6  # of an upload to Lambda
 UNZIPPED_LIMIT = 250e6
 

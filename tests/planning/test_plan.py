@@ -203,14 +203,17 @@ def test_what_no_number_of_workers_can_do_names_the_columns_of_x_then_the_rows()
 
 
 def test_a_coordinator_function_too_small_for_the_answers_is_refused() -> None:
-    manifest = encoding(rows=2_000_000, columns=64).manifest
-    local = plan_multiply(manifest, (64, 20), on="local")
-    assert local.workers == 64
-    no = refused(plan_multiply, manifest, (64, 20), on="lambda", coordinator_memory_mb=512)
+    manifest = encoding(rows=2_000, columns=64).manifest
+    sizes = {"on": "lambda", "worker_memory_mb": 10_240}
+    k = 1_000_000  # a row of 64 answers has 512 MB
+    no = refused(plan_multiply, manifest, (64, k), coordinator_memory_mb=512, **sizes)
     assert no.argument == "coordinator_memory_mb"
-    plan_multiply(manifest, (64, 20), on="lambda", coordinator_memory_mb=no.fits)
-    no = refused(plan_multiply, manifest, (64, 400), on="lambda")
-    assert no.argument == "columns of x" and 20 < no.fits < 400
+    plan_multiply(manifest, (64, k), coordinator_memory_mb=no.fits, **sizes)
+
+
+def test_answers_that_the_coordinator_cannot_hold_are_no_reason_to_refuse() -> None:
+    manifest = encoding(rows=2_000_000, columns=64).manifest
+    plan_multiply(manifest, (64, 400), on="lambda", coordinator_memory_mb=512)
 
 
 @pytest.mark.parametrize(

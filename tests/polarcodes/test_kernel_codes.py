@@ -182,7 +182,7 @@ def test_integer_kernels_are_exact_and_the_others_say_that_they_are_not(code):
         return
     assert coded.dtype == np.float32
     np.testing.assert_allclose(buffer, dense(code) @ U, rtol=1e-5, atol=0.01)
-    with pytest.raises(InvalidBlocks, match="float buffer"):
+    with pytest.raises(InvalidBlocks, match="float64 buffer"):
         code.encode_inplace(np.zeros((code.N, 9), np.int32))
 
 

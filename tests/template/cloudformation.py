@@ -32,9 +32,9 @@ def _short_form(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]
 _Loader.add_multi_constructor("!", _short_form)
 
 
-def load_template() -> dict[str, Any]:
+def load_template(path: Path = ROOT / "template.yaml") -> dict[str, Any]:
     """template.yaml as plain dictionaries and lists."""
-    template: dict[str, Any] = yaml.load((ROOT / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    template: dict[str, Any] = yaml.load(path.read_text(), Loader=_Loader)  # noqa: S506 (a SafeLoader)
     return template
 
 

@@ -23,7 +23,14 @@ FUNCTIONS = {
     if each["Type"] == "AWS::Serverless::Function"
 }
 BUCKET = RESOURCES["BlocksBucket"]["Properties"]
-ROLES = {"WorkerFunction": "WorkerRole", "CoordinatorFunction": "CoordinatorRole"}
+ROLES = {
+    "WorkerFunction": "WorkerRole",
+    "CoordinatorFunction": "CoordinatorRole",
+    "EncodeFunction": "EncodeRole",
+    "DispatchFunction": "DispatchRole",
+    "DecodeFunction": "DecodeRole",
+}
+LISTING = ("WorkerRole", "CoordinatorRole", "DecodeRole")
 
 
 def test_sam_finds_nothing_to_say_about_it() -> None:
@@ -61,7 +68,14 @@ def test_every_parameter_is_used() -> None:
 
 
 def test_outputs_are_what_the_settings_read() -> None:
-    assert set(TEMPLATE["Outputs"]) == {"BucketName", "WorkerName", "CoordinatorName"}
+    assert set(TEMPLATE["Outputs"]) == {
+        "BucketName",
+        "WorkerName",
+        "CoordinatorName",
+        "DispatchName",
+        "EncodeName",
+        "DecodeName",
+    }
     source = (ROOT / "polarlambda" / "settings.py").read_text()
     for output in TEMPLATE["Outputs"]:
         assert f'"{output}"' in source
@@ -84,7 +98,7 @@ def test_a_role_names_exactly_what_it_may_touch(role: str) -> None:
                 assert resource["Fn::GetAtt"][0] in RESOURCES
 
 
-@pytest.mark.parametrize("role", ROLES.values())
+@pytest.mark.parametrize("role", LISTING)
 def test_a_bucket_is_listed_by_prefix_only(role: str) -> None:
     listings = [s for s in statements(TEMPLATE, role) if "s3:ListBucket" in _listed(s["Action"])]
     assert listings
@@ -97,6 +111,13 @@ def test_a_bucket_is_listed_by_prefix_only(role: str) -> None:
             for prefix in _listed(operator["s3:prefix"])
         ]
         assert prefixes and all(prefix.startswith("runs/") for prefix in prefixes)
+
+
+def test_a_dispatch_function_can_invoke_workers_and_nothing_else() -> None:
+    logs, invoke = sorted(statements(TEMPLATE, "DispatchRole"), key=lambda s: str(s["Action"]))
+    assert logs["Sid"] == "WriteLogs"
+    assert invoke["Action"] == "lambda:InvokeFunction"
+    assert invoke["Resource"] == {"Fn::GetAtt": ["WorkerFunction", "Arn"]}
 
 
 def test_a_worker_can_neither_read_results_nor_invoke_nor_delete() -> None:
@@ -113,6 +134,16 @@ def test_a_worker_can_neither_read_results_nor_invoke_nor_delete() -> None:
         "${BlocksBucket.Arn}/runs/*/x.npy",
         "${BlocksBucket.Arn}/sessions/*/latest.json",
     ]
+
+
+def test_a_function_that_encodes_reads_inputs_and_writes_coded_blocks() -> None:
+    allowed = {s["Sid"]: s for s in statements(TEMPLATE, "EncodeRole")}
+    assert set(allowed) == {"ReadSource", "ReadJob", "WriteCodedBlocks", "WriteLogs"}
+    places = {sid: s["Resource"].get("Fn::Sub") for sid, s in allowed.items()}
+    assert places["ReadSource"] == "${BlocksBucket.Arn}/inputs/*"
+    assert places["ReadJob"] == "${BlocksBucket.Arn}/matrices/*/coded/*/encode.json"
+    assert places["WriteCodedBlocks"] == "${BlocksBucket.Arn}/matrices/*/coded/*"
+    assert allowed["WriteCodedBlocks"]["Action"] == "s3:PutObject"
 
 
 def test_the_bucket_is_private_encrypted_and_reached_by_tls_only() -> None:
@@ -136,6 +167,7 @@ def test_runs_expire_and_matrices_do_not() -> None:
         "runs/": {"Ref": "RunRetentionDays"},
         "sessions/": {"Ref": "RunRetentionDays"},
         "inputs/": {"Ref": "RunRetentionDays"},
+        "optimizations/": {"Ref": "RunRetentionDays"},
     }
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
 
@@ -171,9 +203,9 @@ def test_the_function_is_given_every_setting_it_reads(name: str) -> None:
     folder = ROOT / "functions" / FUNCTIONS[name]["Handler"].split(".")[1]
     sources = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
     read = set(re.findall(r"POLARLAMBDA_[A-Z_]+", sources))
-    given = set(TEMPLATE["Globals"]["Function"]["Environment"]["Variables"])
-    given |= set(FUNCTIONS[name].get("Environment", {}).get("Variables", {}))
-    assert read == given
+    common = set(TEMPLATE["Globals"]["Function"]["Environment"]["Variables"])
+    given = set(FUNCTIONS[name].get("Environment", {}).get("Variables", {}))
+    assert given <= read <= given | common
 
 
 def test_the_environment_names_the_bucket_that_is_made() -> None:

@@ -38,8 +38,9 @@ def sources(X, objective, seed=0):
     scheme = coded("c", 32, data_blocks=24, messages=2)
     matrix = SimulatedMatrix(X.T @ X, scheme, DELAYS, seed=seed)
     moments = Moments(X.T @ objective.targets, X.sum(axis=0)[:, None])
-    gram = GramGradient(Product(matrix), moments, objective)
-    return matrix, gram, AnytimeGram(matrix, matrix.code, gram)
+    product = Product(matrix)
+    gram = GramGradient(product, moments, objective)
+    return matrix, gram, AnytimeGram(product, matrix.code, gram)
 
 
 def train(X, objective, anytime, goal=1e-4, seed=0):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from encoder import processors
 from encoder.errors import SourceRefused
-from encoder.processors import processors
 from encoder.progress import Counter
 from encoder.sources.converted import ConvertedSource, RowSpool, missing_library
 from encoder.sources.images.decode import BrokenImage, Room, decode
@@ -95,7 +95,7 @@ class ImageSource(ConvertedSource):
         self._companions = self._make_companions()
 
     def _decoded(self, memory: int) -> Iterator[tuple[int, NDArray[np.uint8] | BrokenImage]]:
-        threads = processors()
+        threads = processors.threads()
         room = Room(memory * 3 // 4)
 
         most = memory // 4 // (2 * threads)  # of a file, which is read whole

@@ -1,0 +1,1 @@
+"""Objectives for `polarlambda optimize`: `scripts/new_objective.py FOLDER --example NAME`."""

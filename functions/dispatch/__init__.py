@@ -1,0 +1,1 @@
+"""The dispatch function: invokes a part of a run's workers."""

@@ -1,0 +1,1 @@
+"""Encoding as a function: ranges of leaves and of tiles, on Lambda."""

@@ -1,0 +1,130 @@
+"""What every family of search directions offers."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polarcodes.checks import worker_indices
+from polarcodes.errors import InvalidAnswers, InvalidCode
+
+__all__ = ["ESTIMATORS", "Directions", "GradientEstimate", "least_squares"]
+
+ESTIMATORS = ("auto", "decode", "least-squares", "unbiased")
+_FLOOR = 1e-10  # of singular values over the largest: a direction the answers do not determine
+
+
+@dataclass(frozen=True)
+class GradientEstimate:
+    """A gradient from the directional derivatives that arrived.
+
+    value : (p,) float64; exact : the derivatives determine every component, so that what is left
+    is O(sigma^2) and the noise of f; relative_error : predicted rms of ||value - g|| / ||g|| over
+    random directions, without noise: 0 where exact, inf without answers; method : how it was found.
+    """
+
+    value: NDArray[np.float64]
+    exact: bool
+    relative_error: float
+    method: str
+
+
+class Directions(ABC):
+    """N directions v_0..v_{N-1} in p parameters. Immutable; all randomness comes from a seed.
+
+    Directions are scaled to E[v v^T] = I, so ||v||^2 is p on average whatever the family: equal
+    sigma means equally large perturbations.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, parameters: int, count: int, seed: int) -> None:
+        if parameters < 1:
+            raise InvalidCode(f"parameters must be at least 1, got {parameters}")
+        if count < 1:
+            raise InvalidCode(f"count must be at least 1, got {count}")
+        self.parameters = parameters
+        self.count = count
+        self.seed = seed
+
+    def vectors(self, S: Iterable[int]) -> NDArray[np.float64]:
+        """The directions of S, shape (m, p), in the order of S."""
+        return self._vectors(worker_indices(S, self.count))
+
+    def gradient(self, S: Iterable[int], y: Any, *, estimator: str = "auto") -> GradientEstimate:
+        """The gradient from the derivatives y, shape (m,), along the directions of S.
+
+        estimator : "unbiased" is (1/m) sum y_i v_i, plain evolution strategies' estimator;
+            "least-squares" the least-squares solution of all equations (it averages noise), before
+            they determine everything the one of least norm: the gradient's projection on the
+            directions that arrived, biased towards zero and never a direction of ascent;
+            "decode" the fast decoder of the code where the answers determine everything (it does
+            not average noise), else "unbiased"; "auto" least-squares.
+
+        Raises `InvalidWorkers`, and `InvalidAnswers` for NaN, infinity or a wrong number of
+        derivatives. Cost: m p^2 for least squares, m p for the unbiased one.
+        """
+        workers = worker_indices(S, self.count)
+        slopes = np.asarray(y, dtype=np.float64)
+        if slopes.shape != workers.shape:
+            raise InvalidAnswers(f"y must have shape ({workers.size},), got {slopes.shape}")
+        if not np.isfinite(slopes).all():
+            raise InvalidAnswers(
+                f"y must be finite, got {slopes[~np.isfinite(slopes)][0]}: leave out evaluations "
+                "that failed, they are erasures"
+            )
+        if estimator not in ESTIMATORS:
+            raise InvalidCode(
+                f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}"
+            )
+        if workers.size == 0:
+            return GradientEstimate(np.zeros(self.parameters), False, math.inf, "none")
+        return self._gradient(workers, slopes, estimator)
+
+    def _gradient(
+        self, workers: NDArray[np.intp], slopes: NDArray[np.float64], estimator: str
+    ) -> GradientEstimate:
+        if estimator in ("auto", "least-squares"):
+            return least_squares(self._vectors(workers), slopes)
+        value = self._vectors(workers).T @ slopes / workers.size
+        error = self.predicted_error(workers.size)
+        return GradientEstimate(value, error == 0.0, error, "unbiased")
+
+    def decodable(self, S: Iterable[int]) -> bool:
+        """Whether derivatives along the directions of S determine the gradient."""
+        workers = worker_indices(S, self.count)
+        if workers.size < self.parameters:
+            return False
+        values = np.linalg.svd(self._vectors(workers), compute_uv=False)
+        return bool(values[self.parameters - 1] > _FLOOR * values[0])
+
+    @abstractmethod
+    def predicted_error(self, m: int) -> float:
+        """Relative rms error of the unbiased estimator from m derivatives; inf at m = 0."""
+
+    @abstractmethod
+    def to_manifest(self) -> dict[str, Any]:
+        """The directions as pure JSON; what a worker rebuilds its own from."""
+
+    @abstractmethod
+    def _vectors(self, workers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The directions of checked `workers`."""
+
+
+def least_squares(rows: NDArray[np.float64], slopes: NDArray[np.float64]) -> GradientEstimate:
+    """The least-squares solution of rows g = slopes; of least norm where several solve it.
+
+    Relative error before full rank r < p: sqrt(1 - r / p), averaged over equally strong components.
+    """
+    value, _, rank, _ = np.linalg.lstsq(rows, slopes, rcond=_FLOOR)
+    parameters = rows.shape[1]
+    exact = int(rank) == parameters
+    error = 0.0 if exact else math.sqrt(1 - int(rank) / parameters)
+    method = "least-squares" if exact else "projection"
+    return GradientEstimate(np.asarray(value, dtype=np.float64), exact, error, method)

@@ -1,0 +1,69 @@
+"""How products larger than memory are made: the budget, and the deployed decode function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from polarlambda.errors import BadInput
+from polarlambda.settings import Settings
+from polarlambda.sizes import parse_size
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from blockstore.bucket import Bucket
+    from blockstore.products import StoredProduct
+    from coordinator.decode_fleet import DecodeFunctions
+    from coordinator.decode_options import DecodeOptions
+
+THREADS = 32
+SMALL = 64 << 20  # bytes of a product that a deployed coordinator made and that is read at once
+
+
+def read_memory(memory: int | str | None) -> int | None:
+    """Bytes of the coordinator, None for as many as it takes. Raises `BadInput`."""
+    if memory is None:
+        return None
+    size = parse_size(memory)
+    if size <= 0:
+        raise BadInput(f"memory must be a size such as 500MB, got {memory!r}")
+    return size
+
+
+def decode_options(settings: Settings, decode: str, memory: int | None) -> DecodeOptions:
+    """What `coordinator.run` is told of memory and of the decode function, which is looked up only
+    if it is to be used."""
+    from coordinator.decode_options import DecodeOptions
+
+    return DecodeOptions(memory, find_decoder(settings) if decode == "lambda" else None)
+
+
+def find_decoder(settings: Settings) -> DecodeFunctions:
+    """The decode function that the settings name, checked to be there. Cost: two requests.
+
+    Raises `SettingMissing`, `FunctionMissing`, `InvokeDenied`, `InvokeUnavailable`.
+    """
+    from coordinator.decode_fleet import DecodeFunctions
+    from coordinator.invoker import LambdaInvoker, lambda_client
+    from polarlambda.connect import worker_limits
+
+    function = settings.need("decode")
+    client = lambda_client(pool=THREADS)
+    LambdaInvoker(client, function).check()
+    limits = worker_limits(client, function)
+
+    def invoker() -> LambdaInvoker:
+        return LambdaInvoker(client, function, threads=THREADS, checked=True)
+
+    return DecodeFunctions(invoker, limits.memory_mb << 20, limits.timeout)
+
+
+def stored_value(
+    bucket: Bucket, key: str, read_up_to: int = 0
+) -> StoredProduct | np.ndarray[Any, Any]:
+    """The product or estimate at `key`: read now if it has `read_up_to` bytes at most, else when
+    it is looked at."""
+    from blockstore.products import StoredProduct
+
+    found = StoredProduct.open(bucket, key)
+    return found.load() if found.data_bytes <= read_up_to else found

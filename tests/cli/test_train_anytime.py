@@ -1,0 +1,82 @@
+"""`polarlambda train --anytime` on the local stack: minimum, estimates, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from blockstore.runs import RunStore
+from tests.cli.test_refusals import refused
+
+N, D = 80, 24
+
+
+@pytest.fixture
+def data(cli, bucket, tmp_path):
+    """X (80, 24) with a condition number of 10, its Gram matrix as "w", and labels."""
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.standard_normal((N, D)))[0]
+    V = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    X = (U * np.sqrt(N * np.logspace(0, -1, D))) @ V
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", X @ rng.standard_normal(D) + 0.1 * rng.standard_normal(N))
+    options = ("--workers", 8, "--data-blocks", 6, "--subtasks", 2, "--gram")
+    assert cli("encode", tmp_path / "X.npy", "w", *options).exit_code == 0
+    return tmp_path
+
+
+def arguments(data, *more):
+    labels = ("--labels", data / "y.npy", "--data", data / "X.npy")
+    return ("train", "w", *labels, "--no-intercept", "--step", 1, "--anytime", "--json", *more)
+
+
+def test_anytime_steps_reach_the_minimum_also_when_resumed(cli, bucket, data, local_stack):
+    local_stack.set_chaos(model="exponential", scale=0.2, fail=1, seed=1)
+    first = cli(*arguments(data, "--iterations", 6))
+    assert first.exit_code == 0, first.output
+    told = json.loads(first.stdout)
+    assert (told["state"], told["iteration"]) == ("iterations", 6)
+    done = cli(
+        "train", "--resume", told["training"], "--gradient-norm", 0.01, "--iterations", 60,
+        "-o", data / "theta.npy", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["state"] == "converged" and told["history"][-1]["exact"]
+    assert told["loss"] == min(line["loss"] for line in told["history"])
+    solution = np.linalg.lstsq(np.load(data / "X.npy"), np.load(data / "y.npy"), rcond=None)[0]
+    away = np.linalg.norm(np.load(data / "theta.npy") - solution)
+    assert away < 0.1 * np.linalg.norm(solution)
+    estimated = [line for line in told["history"] if not line["exact"]]
+    specs = [RunStore(bucket, run).load_spec() for run in bucket.folders("runs/")]
+    referring = [spec for spec in specs if spec.reference is not None]
+    assert estimated and len(referring) >= len(estimated)
+    assert all(spec.until.startswith("error=") for spec in referring)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--step", "line"), "fixed step"),
+        (("--momentum", "nesterov"), "without momentum"),
+        (("--tolerance", 0.1), "leave out the tolerance"),
+        (("--model", "logistic"), "not logistic"),
+    ],
+)
+def test_what_anytime_steps_cannot_be(cli, bucket, tmp_path, options, word):
+    np.save(tmp_path / "y.npy", np.ones(3))
+    line = ("train", "w", "--labels", tmp_path / "y.npy", "--step", 1, "--anytime")
+    refused(cli(*line, *options), word)
+    assert list(bucket.list("")) == []
+
+
+def test_anytime_steps_need_the_gram_matrix(cli, bucket, data):
+    for name, *options in (("x",), ("x.T", "--transpose")):
+        coded = ("--workers", 8, "--data-blocks", 6, *options)
+        assert cli("encode", data / "X.npy", name, *coded).exit_code == 0
+    before = len(list(bucket.list("")))
+    line = ("train", "x", "--labels", data / "y.npy", "--step", 1, "--anytime")
+    refused(cli(*line), "Gram matrix")
+    assert len(list(bucket.list(""))) == before
