@@ -1,11 +1,11 @@
 """Residents against one invocation per worker and product, on the local stack.
 
 8 workers with a block of 20 MB each, which they read at the 95 MB/s that one function was measured
-to get from S3 (`--rate 0`: as fast as loopback is); products in series, every x depending on the product before.
-Sessions of both modes alternate, and a ratio compares neighbours, because both then see the same
-weather. The first product of a session (cold starts, loading the blocks) is told apart. Targets:
-an iteration with residents at least 3 times faster; the bytes that workers read in an iteration
-are those of x alone.
+to get from S3 (`--rate 0`: as fast as loopback is); products in series, every x depending on the
+product before. Sessions of both modes alternate, and a ratio compares neighbours, because both then
+see the same weather. The first product of a session (cold starts, loading the blocks) is told
+apart. Targets: an iteration with residents at least 3 times faster; the bytes that workers read in
+an iteration are those of x alone.
 
     python -m benchmarks.resident [--small] [--rate 95]
 """

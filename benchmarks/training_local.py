@@ -20,7 +20,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from benchmarks.training_problem import Problem
 from polarcodes.delays import from_table, make_delays
 from polarlambda import CodedMatrix, encode
 from polarlambda.local.stack import LocalStack
-from polarlambda.session import Mode
 from polarlambda.training.advance import FixedStep
 from polarlambda.training.gram import GramGradient
 from polarlambda.training.iterate import Iterate
@@ -49,7 +48,7 @@ class Scheme:
     """How W is encoded, and how its products are served."""
 
     name: str
-    mode: Mode
+    mode: Literal["invoke", "resident"]
     options: dict[str, Any]
 
     @property
@@ -60,7 +59,7 @@ class Scheme:
 
 UNCODED = {"code": "uncoded"}
 HADAMARD = {"code": "hadamard", "data_blocks": 16}
-SUBTASKS = {"code": "hadamard", "subtasks": 4, "data_blocks": 48}
+SUBTASKS = {"code": "hadamard", "subtasks": 4, "data_blocks": 12}
 SCHEMES = (
     Scheme("uncoded", "invoke", UNCODED),
     Scheme("uncoded", "resident", UNCODED),
@@ -169,7 +168,7 @@ def main(arguments: list[str]) -> int:
     """Print the table and write benchmarks/results/training_local.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("POLARLAMBDA_DELAYS"))
-    parser.add_argument("--small", action="store_true", help="4 schemes, a few iterations")
+    parser.add_argument("--small", action="store_true", help="2 schemes, a few iterations")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--scale", type=float, default=1.0)
     options = parser.parse_args(arguments)
@@ -179,7 +178,7 @@ def main(arguments: list[str]) -> int:
     rounds = delays(None if modelled else profile, options.rounds) * options.scale
     problem = Problem.make(1.5 if options.small else CONDITION, features=240)
     try:
-        found = measure(problem, SCHEMES[:4] if options.small else SCHEMES, rounds)
+        found = measure(problem, (SCHEMES[0], SCHEMES[2]) if options.small else SCHEMES, rounds)
     except WrongResult as error:
         print(f"WRONG RESULT: {error}")
         return 1
