@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "codes.png"
 
 STYLES = {
-    "uncoded": ("#9aa0a6", "o"),
     "replication": ("#6b7280", "s"),
     "product": ("#a16207", "P"),
     "LT, peeling": ("#fb923c", "v"),
@@ -34,7 +33,8 @@ STYLES = {
 }
 OTHERS = ("#111827", "*")
 HIGHEST = 1.35  # of answers over s: what lies above is written, so that the rest can be told apart
-SELECTS = ("uncoded", "replication")  # nothing is added up: no rounding to show
+SELECTS = ("replication",)  # nothing is added up: no rounding to show
+LEFT_OUT = ("uncoded",)  # all N answers, no cost, no error: every line of it lies on a frame
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -45,7 +45,7 @@ def draw(rows: Rows, path: Path) -> None:
 
     figure = Figure(figsize=(13, 4.6), layout="constrained")
     threshold, cost, error = figure.subplots(1, 3)
-    for code in dict.fromkeys(row["code"] for row in rows):
+    for code in dict.fromkeys(row["code"] for row in rows if row["code"] not in LEFT_OUT):
         colour, marker = STYLES.get(code, OTHERS)
         found = sorted((row for row in rows if row["code"] == code), key=lambda r: r["workers"])
         sizes = [row["workers"] for row in found]

@@ -103,9 +103,9 @@ def summary(
     )
 
 
-def cases(small: bool) -> list[Case]:
+def cases(small: bool, trials: int = TRIALS) -> list[Case]:
     """(variant, N, s, trials) of the table."""
-    sizes = {16: 20, 64: 10} if small else dict.fromkeys(SIZES, TRIALS)
+    sizes = {16: 20, 64: 10} if small else dict.fromkeys(SIZES, trials)
     return [
         (variant, workers, round(workers * (1 - redundancy)), trials)
         for workers, trials in sizes.items()
@@ -115,10 +115,10 @@ def cases(small: bool) -> list[Case]:
     ]
 
 
-def every_size(small: bool) -> list[Case]:
+def every_size(small: bool, trials: int = TRIALS) -> list[Case]:
     """The rotated code at every N of 8 to 128 (small: 8 to 12), at every redundancy."""
     return [
-        ("hadamard rotated", workers, round(workers * (1 - redundancy)), 5 if small else TRIALS)
+        ("hadamard rotated", workers, round(workers * (1 - redundancy)), 5 if small else trials)
         for workers in range(8, 13 if small else 129)
         for redundancy in REDUNDANCIES
         if workers * redundancy >= 1
@@ -140,8 +140,10 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="a few seconds: does it still run?")
     parser.add_argument("--every-size", action="store_true", help="every N of 8 to 128, rotated")
     parser.add_argument("--processes", type=int, default=1, help="rows measured side by side")
+    parser.add_argument("--trials", type=int, default=TRIALS, help="codes and orders of a row")
     arguments = parser.parse_args()
-    chosen = every_size(arguments.small) if arguments.every_size else cases(arguments.small)
+    choose = every_size if arguments.every_size else cases
+    chosen = choose(arguments.small, arguments.trials)
     print(
         f"{'code':18s} {'N':>5s} {'s':>5s} {'exactly s':>11s} {'mean':>6s} {'p99':>6s} {'max':>5s}"
         f"   {'error':>8s} {'p99':>8s} {'worst':>8s} {'<=1e-4':>6s}"

@@ -81,6 +81,11 @@ def _suggest_name(name: object) -> str:
     return words or "my-matrix"
 
 
+def temporary_name(run: str, side: str) -> str:
+    """Name of an encoding that is made for one run alone; `side` is "a" or "b"."""
+    return f"run-{run}-{side}"
+
+
 def matrix_prefix(name: str) -> str:
     """Prefix of everything of a matrix."""
     return f"{MATRICES}{name}/"

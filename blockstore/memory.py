@@ -6,9 +6,18 @@ from math import prod
 
 import numpy as np
 
+from blockstore.pair_tasks import PairTask
 from blockstore.tasks import WorkerTask
 
-__all__ = ["PIECE_BYTES", "PREFETCH", "RUNTIME_BYTES", "resident_memory", "worker_memory"]
+__all__ = [
+    "PAIR_PIECE_BYTES",
+    "PIECE_BYTES",
+    "PREFETCH",
+    "RUNTIME_BYTES",
+    "pair_memory",
+    "resident_memory",
+    "worker_memory",
+]
 
 RUNTIME_BYTES = 120 << 20
 """Interpreter, NumPy, OpenBLAS, botocore with its S3 model, connections, thread stacks.
@@ -20,6 +29,9 @@ PREFETCH = 2
 
 PIECE_BYTES = 1 << 20
 """A tile is converted and multiplied in pieces of this size, which stay in the cache."""
+
+PAIR_PIECE_BYTES = 4 << 20
+"""The same in a product of two blocks, where larger pieces make better use of BLAS."""
 
 
 def worker_memory(task: WorkerTask) -> int:
@@ -36,6 +48,23 @@ def worker_memory(task: WorkerTask) -> int:
     tile_bytes = task.tiling.bytes(np.dtype(task.dtype).itemsize)
     piece_bytes = max(PIECE_BYTES, max(task.tile_rows, task.tile_columns) * computed)
     return RUNTIME_BYTES + x_bytes + answer_bytes + (PREFETCH + 2) * tile_bytes + 2 * piece_bytes
+
+
+def pair_memory(task: PairTask) -> int:
+    """Peak memory in bytes of a worker that multiplies two coded blocks, an upper bound.
+
+    Runtime + the sum in float64, the answer, its copy on the way out and a partial product + the
+    rows held of one block + (PREFETCH + 2) tiles of one block, or of both when they are read in
+    step + converted pieces (`benchmarks.matmul` checks it).
+    """
+    computed = task.result_dtype.itemsize
+    answer_bytes = prod(task.result_shape) * (8 + 3 * computed)
+    blocks = (task.left, task.right)
+    tiles = [block.tiling.bytes(np.dtype(block.dtype).itemsize) for block in blocks]
+    way = task.reading
+    moving = sum(tiles) if way.held is None else max(tiles)
+    held = way.band_rows * task.left.columns * computed
+    return RUNTIME_BYTES + answer_bytes + held + (PREFETCH + 2) * moving + 3 * PAIR_PIECE_BYTES
 
 
 def resident_memory(task: WorkerTask) -> int:

@@ -40,8 +40,10 @@ class RunSpec:
     worker has one task. estimator : which estimate is published before that; metric : what its
     error is that of; relaunch : when slow workers are invoked once more, None for never.
     reference : the exact run whose product is added to that of the difference, which is what
-    x_shape, x_dtype and x_digest are about; None if x.npy is the x that was asked for.
-    decode : where the product is decoded; result : the kind of array it is written as.
+    x_shape, x_dtype and x_digest are about; None if x.npy is the x that was asked for. decode :
+    where the product is decoded; result : the kind of array it is written as. right : the encoding
+    of B^T in a product of two encoded matrices (`blockstore.pairs`), which has no x.npy: x is B,
+    manifest_digest and encoding are the pair's; None for a product by x.npy.
     """
 
     run: str
@@ -62,6 +64,7 @@ class RunSpec:
     metric: str = "vector"
     relaunch: str | None = None
     reference: str | None = None
+    right: str | None = None
     decode: str = "local"
     result: str = "npy"
     version: int = VERSION
@@ -104,6 +107,7 @@ class RunSpec:
             metric=fields.text("metric"),
             relaunch=fields.text_or_none("relaunch"),
             reference=fields.text_or_none("reference"),
+            right=fields.text_or_none("right"),
             decode=fields.choice("decode", ("local", "lambda")),
             result=fields.choice("result", ("npy", "zarr")),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from blockstore.bucket import Bucket
-from blockstore.manifest import Manifest
+from blockstore.pairs import Subject
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers, AnswerSet
@@ -39,7 +39,7 @@ class RunContext:
     they may have taken at most, from how long they were waited for.
     """
 
-    manifest: Manifest
+    manifest: Subject
     code: ErasureCode
     store: RunStore
     answers: AnswerSet[Any]
@@ -84,7 +84,7 @@ class RunContext:
     def open(
         cls,
         bucket: Bucket,
-        manifest: Manifest,
+        manifest: Subject,
         journal: Journal,
         clock: Clock,
         on_event: Callable[[Event], None] | None,
@@ -93,7 +93,7 @@ class RunContext:
     ) -> RunContext:
         """The context of a coordinator that begins its part in a run."""
         spec = journal.spec
-        form = AnswerForm.of(manifest, spec.x_shape, spec.x_dtype)
+        form = AnswerForm.of_run(manifest, spec)
         answers: AnswerSet[Any] = Answers(form)
         if not options.in_memory(form, spec):
             answers = StoredAnswers(form, bucket)

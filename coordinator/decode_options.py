@@ -50,7 +50,9 @@ class DecodeOptions:
 
 
 def x_bytes(spec: RunSpec) -> int:
-    """Bytes of x."""
+    """Bytes of x; none in a product of two encoded matrices, where x is one of them."""
+    if spec.right is not None:
+        return 0
     return math.prod(spec.x_shape) * np.dtype(spec.x_dtype).itemsize
 
 

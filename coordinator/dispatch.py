@@ -6,12 +6,13 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from blockstore.tasks import WorkerTask
+from blockstore.pair_tasks import task_of
 from coordinator import events
 from coordinator.context import RunContext
 from coordinator.journal import Dispatch, Journal, write
 from coordinator.ports import Invoker
 from coordinator.signals import Failed, Invoked, Signal
+from coordinator.window import Window
 
 __all__ = ["Dispatcher"]
 
@@ -32,9 +33,17 @@ class Dispatcher:
     run that is resumed without it invokes again.
     """
 
-    def __init__(self, context: RunContext, invoker: Invoker, save_after: float = 0.0) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        invoker: Invoker,
+        *,
+        concurrency: int = 0,
+        worker_timeout: float = 900.0,
+        save_after: float = 0.0,
+    ) -> None:
         self._context = context
-        self._invoker = invoker
+        self._window = Window(invoker, concurrency, worker_timeout)
         self._save_after = save_after
         self._open: dict[int, _Sending] = {}  # by attempt
         self._unsaved: list[Dispatch] = []  # complete, and run.json does not say so yet
@@ -53,20 +62,18 @@ class Dispatcher:
         spec = context.journal.spec
         order = list(workers)
         random.Random(f"{spec.run}/{attempt}").shuffle(order)
-        self._invoker.submit(
+        self._window.submit(
             [
-                WorkerTask.of(
+                task_of(
                     context.manifest,
-                    run=spec.run,
+                    spec,
                     attempt=attempt,
                     worker=worker,
-                    x_shape=spec.x_shape,
-                    x_dtype=spec.x_dtype,
-                    x_digest=spec.x_digest,
                     todo=self._missing(worker),
                 )
                 for worker in order
-            ]
+            ],
+            context.clock.now(),
         )
         if again:
             context.emit(events.Reinvoked, missing=workers, attempt=attempt, slow=relaunch)
@@ -84,7 +91,7 @@ class Dispatcher:
         now = self._context.clock.now()
         invoked: dict[int, list[int]] = {}
         failed: list[Signal] = []
-        for report in self._invoker.reports():
+        for report in self._window.reports(now, self._ended()):
             worker, attempt = report.worker, report.attempt
             sending = self._open[attempt]
             sending.silent.discard(worker)
@@ -102,13 +109,23 @@ class Dispatcher:
         accepted = [Invoked(now, tuple(workers), attempt) for attempt, workers in invoked.items()]
         return [*accepted, *failed]
 
+    def _ended(self) -> Callable[[int, int], bool]:
+        """Tells whether an attempt of a worker is over, by its answers or its error."""
+        context = self._context
+        failed = {(error.worker, error.attempt) for error in context.errors}
+
+        def ended(worker: int, attempt: int) -> bool:
+            return (worker, attempt) in failed or not self._missing(worker)
+
+        return ended
+
     def close(self) -> None:
         """Drop the invocations that have not begun."""
-        self._invoker.close()
+        self._window.close()
 
     def hand_over(self) -> None:
         """Write down exactly who was invoked, for the coordinator that carries on."""
-        self._invoker.close()
+        self._window.close()
         self.hear()
         for sending in list(self._open.values()):
             self._complete(sending)

@@ -84,15 +84,17 @@ def expected_time(
     rounds: int = 1000,
     counts: NDArray[np.intp] | None = None,
     shares: Subtasks | None = None,
+    plain: BlockWork | None = None,
 ) -> ExpectedTime:
     """Simulate `rounds` rounds of the coded and of the uncoded run on the same delays (fixed
     seed). `counts`: thresholds of the code if they are known (`coordinator.waiting`).
 
     With `shares` each worker has several blocks of `work`, and sends each answer when it is done.
+    `plain`: the work of an uncoded worker, where it is not that of a smaller block of one matrix.
     """
     shares = shares or Subtasks.single(code.workers)
     workers, data_blocks = shares.workers, code.data_blocks
-    plain = uncoded_work(work, data_blocks, workers, source_dtype)
+    plain = plain or uncoded_work(work, data_blocks, workers, source_dtype)
     rounds = affordable(rounds, workers)
     if workers > platform.concurrency:
         rounds = min(rounds, max(20, MOST_WAITS // workers))

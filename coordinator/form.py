@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from blockstore.manifest import Manifest
+from blockstore.pairs import MatrixPair, Subject
+from blockstore.records import RunSpec
 from blockstore.subtasks import Subtasks
 from blockstore.tasks import compute_dtype
 from coordinator.layout import Layout
@@ -43,6 +45,26 @@ class AnswerForm:
             shares=manifest.shares,
             layout=Layout.of(manifest, x_shape),
         )
+
+    @classmethod
+    def of_pair(cls, pair: MatrixPair) -> AnswerForm:
+        """The form of the answers to A B, both encoded: blocks of (b1, b2)."""
+        coded = [np.dtype(manifest.dtype) for manifest in (pair.left, pair.right)]
+        kinds = [pair.dtype, *(dtype for dtype in coded if dtype.kind == "f")]
+        return cls(
+            block_shape=(pair.left.block_rows, pair.right.block_rows),
+            dtype=pair.dtype,
+            epsilon=max(float(np.finfo(kind).eps) for kind in kinds),
+            shares=pair.shares,
+            layout=Layout.of_pair(pair),
+        )
+
+    @classmethod
+    def of_run(cls, subject: Subject, spec: RunSpec) -> AnswerForm:
+        """The form of the answers of a run."""
+        if isinstance(subject, MatrixPair):
+            return cls.of_pair(subject)
+        return cls.of(subject, spec.x_shape, spec.x_dtype)
 
     @property
     def length(self) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from blockstore.documents import Fields
 from blockstore.manifest import Manifest
+from blockstore.pairs import MatrixPair
 
 __all__ = ["Layout"]
 
@@ -37,6 +38,12 @@ class Layout:
         k = math.prod(x_shape[1:])
         shape = (manifest.rows, *x_shape[1:])
         return cls(shape, manifest.data_blocks, 1, manifest.block_rows, k)
+
+    @classmethod
+    def of_pair(cls, pair: MatrixPair) -> Layout:
+        """The layout of A B for two encoded factors."""
+        (s1, s2), (left, right) = pair.data_grid, (pair.left, pair.right)
+        return cls(pair.shape, s1, s2, left.block_rows, right.block_rows)
 
     @property
     def blocks(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore.manifest import Manifest
+from blockstore.pairs import Subject
 from coordinator.answers import AnswerSet
 from coordinator.check import Check
 from coordinator.estimate import ProductEstimate
@@ -39,7 +39,7 @@ class RecoveredRows:
     def __init__(
         self,
         code: ErasureCode,
-        manifest: Manifest,
+        manifest: Subject,
         decodable: Callable[[Sequence[int]], bool],
     ) -> None:
         self._code = code

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from blockstore.pair_tasks import PairTask
+from blockstore.pairs import MatrixPair, Subject
 from coordinator.context import RunContext
 from coordinator.cost import Cost, Usage, cost
 from coordinator.journal import Dispatch, Spent
@@ -27,7 +29,8 @@ GB = 1 << 30
 class Billing:
     """What turns seconds into dollars: memory of the functions in MB, prices, and the planned
     figures (`RunPlan.to_json`), None if nobody planned. coordinator_memory_mb is 0 when the
-    coordinator does not run on Lambda. stays: of the resident workers that serve the run, None when
+    coordinator does not run on Lambda. concurrency: workers that the account runs at once, 0 if
+    that is no matter. stays: of the resident workers that serve the run, None when
     each task is an invocation."""
 
     worker_memory_mb: int = 1769
@@ -36,6 +39,7 @@ class Billing:
     prices: Prices = field(default_factory=load_prices)
     planned: Mapping[str, Any] | None = None
     stays: Stays | None = None
+    concurrency: int = 0
 
 
 def run_cost(
@@ -82,13 +86,21 @@ def _invocations(context: RunContext, billing: Billing) -> tuple[Usage, float]:
         for dispatch, worker in invoked
     )
     heard = {(shares.owner(place)[0], m.attempt) for place, m in answers.items()}
+    tiles, inputs = _reads(context.manifest)
     usage = Usage(
-        gets=len(answers) * context.manifest.tiling.count + len(heard),
+        gets=len(answers) * tiles + len(heard) * inputs,
         lists=sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values()),
         invokes=len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
     )
     return usage, bound * gigabytes
+
+
+def _reads(subject: Subject) -> tuple[int, int]:
+    """GETs of tiles for each answer, and of x for each invocation."""
+    if isinstance(subject, MatrixPair):
+        return PairTask.of(subject, run="", attempt=0, worker=0, x_digest="").tiles_read, 0
+    return subject.tiling.count, 1
 
 
 def _unsaid_seconds(context: RunContext, worker: int, dispatch: Dispatch, longest: float) -> float:
@@ -134,6 +146,7 @@ def build_report(
         "version": 1,
         "run": spec.run,
         "matrix": spec.matrix,
+        "right": spec.right,
         "until": spec.until,
         "state": finish.state,
         "met": finish.met,

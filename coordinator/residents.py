@@ -119,15 +119,14 @@ class Residents:
             raise TypeError("residents serve the tasks of workers only")
         now = self._clock.now()
         run = self._open
-        again = run is not None and run.first.run == tasks[0].run
-        if run is None or not again:
+        if run is None or run.first.run != tasks[0].run:
             run = self._open = _Open(tasks[0], now, self._short_x(tasks[0]))
         if self._idle(now):
             self._all_gone()
         fresh = []
         for task in tasks:
             seat = self.seats[task.worker]
-            if again or seat.invoked is None:
+            if task.worker in run.asked or seat.invoked is None:
                 self._relieve(task.worker, now)
                 fresh.append(task)
             elif now >= seat.invoked + self._timeout - self._handover:

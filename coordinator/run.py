@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from blockstore import keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
-from blockstore.manifest import Manifest, load_manifest
+from blockstore.manifest import Manifest
+from blockstore.pairs import load_subject
 from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 from coordinator.cancel import cancel_run
@@ -43,7 +44,7 @@ from coordinator.stored_answers import StoredAnswers
 from coordinator.until import Until, parse_until
 from polarcodes import code_from_manifest
 
-__all__ = ["cancel_run", "resume_run", "start_run"]
+__all__ = ["cancel_run", "carry", "resume_run", "start_run"]
 
 
 def start_run(
@@ -145,7 +146,7 @@ def start_run(
     if not drawn and not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
     context = RunContext.open(metered, manifest, journal, clock, on_event, known, options)
-    return _carry(context, metered, invoker, billing, time_left, threads, fastest, later)
+    return carry(context, metered, invoker, billing, time_left, threads, fastest, later)
 
 
 def resume_run(
@@ -174,10 +175,11 @@ def resume_run(
     metered = MeteredBucket(bucket)
     store = RunStore(metered, run)
     journal = load_journal(store)
-    manifest = load_manifest(metered, journal.spec.matrix)
+    manifest = load_subject(metered, journal.spec)
     if manifest.digest != journal.spec.manifest_digest:
+        names = " or ".join(repr(n) for n in (journal.spec.matrix, journal.spec.right) if n)
         raise MatrixReplaced(
-            f"matrix {manifest.name!r} was encoded again since run {run} began: start a new run"
+            f"matrix {names} was encoded again since run {run} began: start a new run"
         )
     if journal.spec.decisive is None:
         invoker.check()
@@ -185,13 +187,13 @@ def resume_run(
         return finished
     clock, spec = clock or SystemClock(), journal.spec
     known = None
-    if spec.reference is not None:
+    if spec.reference is not None and isinstance(manifest, Manifest):
         known = load_reference(metered, spec.reference, manifest, spec.x_shape)
     context = RunContext.open(metered, manifest, journal, clock, on_event, known, options)
-    return _carry(context, metered, invoker, billing, time_left, threads)
+    return carry(context, metered, invoker, billing, time_left, threads)
 
 
-def _carry(
+def carry(
     context: RunContext,
     bucket: MeteredBucket,
     invoker: Invoker,
@@ -234,7 +236,13 @@ def _carry(
         threads=threads or fetch_threads(manifest.workers),
         stored=isinstance(context.answers, StoredAnswers),
     )
-    dispatcher = Dispatcher(context, invoker, PUBLISH_INTERVAL if quick else 0.0)
+    dispatcher = Dispatcher(
+        context,
+        invoker,
+        concurrency=billing.concurrency,
+        worker_timeout=billing.worker_timeout,
+        save_after=PUBLISH_INTERVAL if quick else 0.0,
+    )
     performer = Performer(context, dispatcher, stops)
     loop = RunLoop(context, state, collector, dispatcher, performer, time_left, fastest)
     finish = loop.run()

@@ -185,7 +185,7 @@ def plan_multiply(
         encode_cost=cost(kept.encode_usage, prices),
         storage_month=kept.month(prices),
         time=time,
-        notes=tuple(_notes(manifest.workers, time, delays, worker_timeout, platform)),
+        notes=tuple(run_notes(manifest.workers, time, delays, worker_timeout, platform)),
         concurrency=platform.concurrency,
     )
 
@@ -266,9 +266,10 @@ def _coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
     return Usage(puts=8 + 2 * published, gets=answers + 2, lists=listings * pages)
 
 
-def _notes(
+def run_notes(
     workers: int, time: ExpectedTime, delays: DelayModel, timeout: float, platform: Platform
 ) -> Iterator[str]:
+    """What a person should know of a plan, in sentences: whether coding pays, and what is tight."""
     yield time.verdict
     if workers > platform.concurrency:
         waves = -(-workers // platform.concurrency)

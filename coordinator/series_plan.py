@@ -117,8 +117,14 @@ def plan_series(
     )
 
 
-def check_resident(plan: SeriesPlan, platform: Platform | None = None) -> None:
-    """Raise PlanRefused unless a worker can keep its blocks in memory, naming what would help."""
+def check_resident(plan: SeriesPlan, concurrency: int, platform: Platform | None = None) -> None:
+    """Raise PlanRefused unless all workers can stay at a time and keep their blocks in memory.
+
+    concurrency : workers that may be under way at once
+    """
+    if plan.workers > concurrency:
+        reason = f"residents stay, and {concurrency:,} workers run at once: use mode='invoke'"
+        raise PlanRefused("workers", plan.workers, concurrency, reason)
     if plan.fits:
         return
     platform = platform or Platform()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes import ErasureCode
+from polarcodes.grid import GridCode
 from polarcodes.hadamard import HadamardCode
 from polarcodes.mds import MdsCode
 from polarcodes.schedules import ScheduleCode
@@ -22,6 +23,7 @@ __all__ = ["decisive_counts", "waiting_times"]
 _CLOSED_FORMS = ("uncoded", "replication", "polar")
 _SEARCH_WORK = 1 << 26  # of N f^2 summed over the orders that are searched
 _FEWEST_ORDERS, _MOST_ORDERS = 4, 60
+_MOST_GRIDS = 16  # orders: a grid asks both its codes about many lines
 _NO_EXTRA = 1024  # workers, from which on no extra answer was seen
 # Mean answers beyond s of one plain round at redundancy 1/8 to 1/4, rounded (benchmarks.thresholds)
 _ONE_ROUND_EXTRA = ((32, 1), (128, 2), (256, 1))
@@ -73,7 +75,8 @@ def decisive_counts(
         extra = next((more for most, more in _ONE_ROUND_EXTRA if code.workers <= most), 0)
         return np.array([min(code.data_blocks + extra, code.workers)])
     work = code.workers * max(1, code.workers - code.data_blocks) ** 2
-    affordable = min(max(_SEARCH_WORK // work, _FEWEST_ORDERS), _MOST_ORDERS)
+    most = _MOST_GRIDS if code.name == GridCode.name else _MOST_ORDERS
+    affordable = min(max(_SEARCH_WORK // work, _FEWEST_ORDERS), most)
     return arrivals_needed(code, rng, _FEWEST_ORDERS if quick else min(orders, affordable))
 
 

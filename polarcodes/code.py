@@ -36,7 +36,7 @@ class ErasureCode(ABC):
     """
 
     name: ClassVar[str]
-    adds_blocks: ClassVar[bool] = True
+    adds_blocks: bool = True
     """False where every coded block is one data block, which then keeps its dtype."""
 
     def __init__(self, workers: int, data_blocks: int, seed: int, slots: NDArray[np.intp]) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidCode
 from polarcodes.estimate import Estimate
+from polarcodes.grid import GridCode
 from polarcodes.hadamard import HadamardCode
 from polarcodes.hybrid import hybrid_error, hybrid_upper
 from polarcodes.kernels.code import KernelPolarCode
@@ -18,21 +19,27 @@ from polarcodes.sequential_code import SequentialCode
 from polarcodes.transform_code import TransformCode
 
 Ids = NDArray[np.intp]
+SampledCode = TransformCode | GridCode
+"""Codes whose answers are samples of an orthogonal transform of the product."""
 
 
-def transformed(code: ErasureCode) -> TypeGuard[TransformCode]:
-    """Return whether the code has several estimators: it has a parity check."""
+def transformed(code: ErasureCode) -> TypeGuard[SampledCode]:
+    """Return whether the code has several estimators: a parity check, or a grid of such codes."""
+    if isinstance(code, GridCode):
+        return code.sampling is not None
     return isinstance(code, TransformCode) and code._syndrome is not None
 
 
-def nullity(code: TransformCode, workers: Ids) -> int:
+def nullity(code: SampledCode, workers: Ids) -> int:
     """Return s - rank(Z_S), for a code that :func:`transformed` accepts."""
+    if isinstance(code, GridCode):
+        return code.nullity(workers)
     if code._syndrome is None:
         raise InvalidCode(f"{code!r} has no parity check to count with")
     return code._syndrome.nullity(workers)
 
 
-def errors_of_set(code: TransformCode, workers: Ids, metric: str) -> dict[str, float]:
+def errors_of_set(code: SampledCode, workers: Ids, metric: str) -> dict[str, float]:
     """Return the relative rms error of every estimator that has one, from these answers.
 
     The hybrid is there for polar codes; nothing being settled it is T, which stands first.
@@ -43,7 +50,7 @@ def errors_of_set(code: TransformCode, workers: Ids, metric: str) -> dict[str, f
     return errors
 
 
-def errors_of_count(code: TransformCode, arrived: int, metric: str) -> dict[str, float]:
+def errors_of_count(code: SampledCode, arrived: int, metric: str) -> dict[str, float]:
     """Return what m answers can be expected to give, taken to be as independent as random ones.
 
     Least squares then loses s - m of s blocks, one at least. For the hybrid nothing counts as
@@ -56,16 +63,20 @@ def errors_of_count(code: TransformCode, arrived: int, metric: str) -> dict[str,
     return errors
 
 
-def upper_error(method: str, code: TransformCode, workers: Ids, sketch: Estimate) -> float:
+def upper_error(method: str, code: SampledCode, workers: Ids, sketch: Estimate) -> float:
     """Return the 95 % bound of the vector error, for any product.
 
     Shrinkage: ||M X - v X||^2 / (1 + v)^2 with ||M X|| below T's own bound and <M X, X> below two
-    standard deviations sqrt(2 v / (s - 1)). Least squares with random slots: a projection of X on
-    a random space of dimension s - r, four standard deviations for the worst block. With chosen
-    slots (polar) what is lost may sit in few blocks: the projection's own bound, 1.
+    standard deviations sqrt(2 v / (s - 1)); for a grid, which has fewer signs, (||M X|| + v) / (1 +
+    v). Least squares with random slots: a projection of X on a random space of dimension s - r,
+    four standard deviations for the worst block. With chosen slots (polar, or grids) what is lost
+    may sit in few blocks: the projection's own bound, 1.
     """
     if method == "sketch":
         return sketch.relative_error_upper
+    if method == "shrinkage" and isinstance(code, GridCode):
+        v = sketch.relative_error**2
+        return (sketch.relative_error_upper + v) / (1 + v)
     if method == "shrinkage":
         v = sketch.relative_error**2
         overlap = 2 * math.sqrt(2 * v / max(code.data_blocks - 1, 1))
@@ -80,7 +91,7 @@ def upper_error(method: str, code: TransformCode, workers: Ids, sketch: Estimate
     return math.sqrt(min(1.0, lost + 4 * spread))
 
 
-def _errors(code: TransformCode, arrived: int, lost: float, metric: str) -> dict[str, float]:
+def _errors(code: SampledCode, arrived: int, lost: float, metric: str) -> dict[str, float]:
     v = code.predicted_error(arrived) ** 2
     return {
         "sketch": _sketch_error(code, arrived, metric),
@@ -89,22 +100,26 @@ def _errors(code: TransformCode, arrived: int, lost: float, metric: str) -> dict
     }
 
 
-def _lost(code: TransformCode, workers: Ids) -> float:
+def _lost(code: SampledCode, workers: Ids) -> float:
     """Return 1 - rank(Z_S) / s; one block where the rank is full, but too weak to count on."""
     return max(nullity(code, workers), 1) / code.data_blocks
 
 
-def _sketch_error(code: TransformCode, arrived: int, metric: str) -> float:
+def _sketch_error(code: SampledCode, arrived: int, metric: str) -> float:
     """Return sqrt(v), or for inner products the factor sqrt(2 v / (s - 1)): the worst angle."""
     if metric == "vector":
         return code.predicted_error(arrived)
+    if isinstance(code, GridCode):
+        raise InvalidCode(
+            "a grid of two codes has no bar for inner products: take the vector metric"
+        )
     if isinstance(code, KernelPolarCode):
         return math.sqrt(code._error.inner_square(arrived))
     order = code._transform.order
     return math.sqrt(2 * (order - arrived) / (arrived * (order - 1)))
 
 
-def _shrunk_error(v: float, code: TransformCode, arrived: int, metric: str) -> float:
+def _shrunk_error(v: float, code: SampledCode, arrived: int, metric: str) -> float:
     """Return sqrt(v / (1 + v)); for inner products bias v / (1 + v) and T's scatter, shrunk."""
     if metric == "vector":
         return math.sqrt(v / (1 + v))

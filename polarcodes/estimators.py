@@ -37,6 +37,7 @@ from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidAnswers, InvalidCode
 from polarcodes.estimate import Estimate
 from polarcodes.estimator_errors import (
+    SampledCode,
     errors_of_count,
     errors_of_set,
     nullity,
@@ -47,7 +48,6 @@ from polarcodes.hybrid import hybrid_value
 from polarcodes.least_squares import minimum_norm
 from polarcodes.operator import GeneratorRows
 from polarcodes.sequential_code import SequentialCode
-from polarcodes.transform_code import TransformCode
 
 METHODS = ("best", "sketch", "shrinkage", "least-squares", "hybrid")
 METRICS = ("vector", "inner")
@@ -206,7 +206,7 @@ def fixed_blocks(code: ErasureCode, S: Iterable[int]) -> NDArray[np.bool_]:
     return np.asarray(np.sum(space**2, axis=0) > 1 - 1e-9)
 
 
-def _decoded(code: TransformCode, workers: Ids, Y: Any, sketch: Estimate) -> Estimate:
+def _decoded(code: SampledCode, workers: Ids, Y: Any, sketch: Estimate) -> Estimate:
     """Return the exact product: what least squares is from rank s on."""
     plan = code.plan(workers)
     error = plan.predicted_error()

@@ -62,6 +62,55 @@ def fill_grid(
     return steps
 
 
+def fill_cells(fills: list[Fill], values: Float) -> None:
+    """Complete the lines of ``values`` (cells, columns), in order and in place."""
+    for step in fills:
+        filled = np.empty((step.filled.size, values.shape[1]))
+        column_product(step.matrix, values[step.known], filled)
+        values[step.filled] = filled
+
+
+def stored_fills(fills: list[Fill]) -> dict[str, NDArray[Any]]:
+    """Return the steps as plain arrays."""
+    empty = [np.empty(0, np.intp)]
+    return {
+        "sizes": np.array([[s.known.size, s.filled.size] for s in fills], int).reshape(-1, 2),
+        "known": np.concatenate([s.known for s in fills] or empty),
+        "filled": np.concatenate([s.filled for s in fills] or empty),
+        "factors": np.concatenate([s.matrix.ravel() for s in fills] or [np.empty(0)]),
+    }
+
+
+def unpack_fills(arrays: Arrays, workers: Ids, cells: int) -> tuple[list[Fill], NDArray[np.bool_]]:
+    """Return the stored steps, and which cells are known after them; raises InvalidPlan."""
+    known, filled = (stored_indices(arrays, name, cells) for name in ("known", "filled"))
+    factors, sizes = np.asarray(arrays["factors"]), np.asarray(arrays["sizes"])
+    fits = (
+        sizes.ndim == 2
+        and sizes.shape[1] == 2
+        and sizes.dtype.kind in "iu"
+        and np.all(sizes >= 0)
+        and sizes[:, 0].sum() == known.size
+        and sizes[:, 1].sum() == filled.size
+        and factors.shape == (int((sizes[:, 0] * sizes[:, 1]).sum()),)
+        and factors.dtype.kind == "f"
+        and np.isfinite(factors).all()
+    )
+    if not fits:
+        raise InvalidPlan("the arrays of the plan do not fit together: store it again")
+    ready = np.zeros(cells, bool)
+    ready[workers] = True
+    steps = []
+    for have, want in sizes.tolist():
+        step = Fill(known[:have], filled[:want], factors[: have * want].reshape(want, have))
+        known, filled, factors = known[have:], filled[want:], factors[have * want :]
+        if not ready[step.known].all():
+            raise InvalidPlan("a step of the plan uses a cell that is not there yet")
+        ready[step.filled] = True
+        steps.append(step)
+    return steps, ready
+
+
 class GridPlan(DecodingPlan):
     """Complete the lines in order, then pick the data cells. Memory: 1,024 columns of N values."""
 
@@ -79,55 +128,20 @@ class GridPlan(DecodingPlan):
             part = answers[:, start : start + _COLUMNS]
             values = np.zeros((self._cells, part.shape[1]))
             values[self.workers] = part
-            for step in self._steps:
-                filled = np.empty((step.filled.size, part.shape[1]))
-                column_product(step.matrix, values[step.known], filled)
-                values[step.filled] = filled
+            fill_cells(self._steps, values)
             product[:, start : start + _COLUMNS] = values[self._slots]
         return product
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        steps = self._steps
-        empty = [np.empty(0, np.intp)]
-        return {
-            "cells": np.array(self._cells),
-            "slots": self._slots.copy(),
-            "sizes": np.array([[s.known.size, s.filled.size] for s in steps], int).reshape(-1, 2),
-            "known": np.concatenate([s.known for s in steps] or empty),
-            "filled": np.concatenate([s.filled for s in steps] or empty),
-            "factors": np.concatenate([s.matrix.ravel() for s in steps] or [np.empty(0)]),
-        }
+        slots = self._slots.copy()
+        return {"cells": np.array(self._cells), "slots": slots, **stored_fills(self._steps)}
 
     @classmethod
     def _from_arrays(cls, arrays: Arrays) -> Self:
         cells = int(arrays["cells"])
         workers = stored_indices(arrays, "workers", cells)
         slots = stored_indices(arrays, "slots", cells)
-        known, filled = (stored_indices(arrays, name, cells) for name in ("known", "filled"))
-        factors, sizes = np.asarray(arrays["factors"]), np.asarray(arrays["sizes"])
-        fits = (
-            sizes.ndim == 2
-            and sizes.shape[1] == 2
-            and sizes.dtype.kind in "iu"
-            and np.all(sizes >= 0)
-            and sizes[:, 0].sum() == known.size
-            and sizes[:, 1].sum() == filled.size
-            and factors.shape == (int((sizes[:, 0] * sizes[:, 1]).sum()),)
-            and factors.dtype.kind == "f"
-            and np.isfinite(factors).all()
-        )
-        if not fits:
-            raise InvalidPlan("the arrays of the plan do not fit together: store it again")
-        ready = np.zeros(cells, bool)
-        ready[workers] = True
-        steps = []
-        for have, want in sizes.tolist():
-            step = Fill(known[:have], filled[:want], factors[: have * want].reshape(want, have))
-            known, filled, factors = known[have:], filled[want:], factors[have * want :]
-            if not ready[step.known].all():
-                raise InvalidPlan("a step of the plan uses a cell that is not there yet")
-            ready[step.filled] = True
-            steps.append(step)
+        steps, ready = unpack_fills(arrays, workers, cells)
         if not ready[slots].all():
             raise InvalidPlan("the plan leaves data cells unknown")
         return cls(workers, cells, slots, steps)

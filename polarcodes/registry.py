@@ -8,6 +8,7 @@ from typing import Any
 from polarcodes.berrut import BerrutCode
 from polarcodes.code import ErasureCode
 from polarcodes.errors import InvalidCode, InvalidManifest
+from polarcodes.grid import GridCode
 from polarcodes.hadamard import HadamardCode
 from polarcodes.kernels.make import make_polar, polar_from_manifest
 from polarcodes.lt import LtCode
@@ -40,8 +41,12 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 _MAKERS: dict[str, Callable[..., ErasureCode]] = {**_CODES, PolarCode.name: make_polar}
-_STORED: dict[str, type[ErasureCode]] = {**_CODES, ScheduleCode.name: ScheduleCode}
-"""Codes that a manifest may hold: those of a schedule are made from their schedule."""
+_STORED: dict[str, type[ErasureCode]] = {
+    **_CODES,
+    GridCode.name: GridCode,
+    ScheduleCode.name: ScheduleCode,
+}
+"""Codes that a manifest may hold: a grid is made from two codes, a schedule's from the schedule."""
 
 CODE_NAMES = tuple(sorted(_CODES))
 """Names that :func:`make_code` knows."""

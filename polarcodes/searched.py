@@ -49,7 +49,7 @@ class SearchedCode(ErasureCode):
 
     def arrivals(
         self, *, answer_error: float = ANSWER_ERROR, tolerance: float = TOLERANCE
-    ) -> AskingArrivals:
+    ) -> Arrivals:
         """Return an empty arrivals state; one :meth:`decodable` per arrival from the s-th on."""
         return AskingArrivals(self, answer_error, tolerance)
 

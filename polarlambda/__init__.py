@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
     from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
     from polarlambda.matrix import CodedMatrix
+    from polarlambda.pair_planning import MatmulPlan, plan_matmul
+    from polarlambda.pair_product import matmul
     from polarlambda.planning import plan_matrix
     from polarlambda.result import Arrival, Result
     from polarlambda.runs import (
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "encoding": ("encode",),
     "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
+    "pair_planning": ("MatmulPlan", "plan_matmul"),
+    "pair_product": ("matmul",),
     "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
     "matrix": ("CodedMatrix",),
     "planning": ("plan_matrix",),
@@ -60,6 +64,7 @@ __all__ = [
     "Arrival",
     "BadInput",
     "CodedMatrix",
+    "MatmulPlan",
     "PlatformError",
     "PolarlambdaError",
     "Result",
@@ -75,6 +80,8 @@ __all__ = [
     "list_matrices",
     "list_runs",
     "list_trainings",
+    "matmul",
+    "plan_matmul",
     "plan_matrix",
     "resume_run",
     "resume_training",

@@ -66,21 +66,19 @@ def resume_here(
     bucket: Bucket, settings: Settings, run: str, listeners: Listeners, memory: int | None = None
 ) -> Result:
     """Go on with a run in this process; see `polarlambda.runs.resume_run`."""
-    import numpy as np
-
-    from blockstore.manifest import load_manifest
+    from blockstore.pairs import load_subject
     from blockstore.runs import RunStore
     from coordinator.run import resume_run
 
     spec = RunStore(bucket, run).load_spec()
-    manifest = load_manifest(bucket, spec.matrix)
+    subject = load_subject(bucket, spec)
     worker = DeployedWorker.find(settings)
     outcome = resume_run(
         bucket,
         run,
         invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=worker.billing(manifest, spec.x_shape, np.dtype(spec.x_dtype)),
+        billing=worker.subject_billing(subject, spec),
         options=decode_options(settings, spec.decode, memory),
     )
     return to_result(outcome, bucket)

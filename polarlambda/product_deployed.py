@@ -46,7 +46,7 @@ def run_deployed(
         check_reference(bucket, request.reference, manifest, request.x.shape)
         store.save_asked(request.x)
     event = {"version": 1, "matrix": manifest.name, "x": key, "run": run, **request.options}
-    return _await_deployed(bucket, client, function, run, event, listeners)
+    return await_deployed(bucket, client, function, run, event, listeners)
 
 
 def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Listeners) -> Result:
@@ -57,10 +57,10 @@ def resume_deployed(bucket: Bucket, settings: Settings, run: str, listeners: Lis
     RunStore(bucket, run).load_spec()
     client = function_client()
     event = {"version": 1, "resume": run}
-    return _await_deployed(bucket, client, function, run, event, listeners)
+    return await_deployed(bucket, client, function, run, event, listeners)
 
 
-def _await_deployed(
+def await_deployed(
     bucket: Bucket,
     client: Any,
     function: str,
@@ -68,6 +68,7 @@ def _await_deployed(
     event: dict[str, Any],
     listeners: Listeners,
 ) -> Result:
+    """Wait for the function's answer; Ctrl-C cancels the run and returns its estimate."""
     try:
         with StatusWatcher(bucket, run, listeners.on_arrival) as watcher:
             answer = call_coordinator(client, function, event)
@@ -78,7 +79,7 @@ def _await_deployed(
             cancel_deployed(bucket, run)
             raise
     except BadInput:
-        if "matrix" in event:  # a run that never began leaves nothing behind
+        if "x" in event:  # a run that never began leaves nothing behind
             bucket.delete([event["x"]])
         raise
     if watcher.failure is not None:

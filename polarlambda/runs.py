@@ -96,6 +96,7 @@ def resume_run(
     """
     from blockstore.keys import validate_run
     from polarlambda.decoder import read_memory
+    from polarlambda.pair_run import remove_temporary
     from polarlambda.product import Listeners, resume_here
     from polarlambda.product_deployed import resume_deployed
 
@@ -103,10 +104,14 @@ def resume_run(
     bucket = open_bucket(settings, pool=64)
     parts = bucket, settings, validate_run(run), Listeners(on_arrival, on_event)
     if on == "local":
-        return resume_here(*parts, memory=read_memory(memory))
-    if memory is not None:
+        result = resume_here(*parts, memory=read_memory(memory))
+    elif memory is not None:
         raise BadInput("memory is the function's own with on='lambda': leave it out")
-    return resume_deployed(*parts)
+    else:
+        result = resume_deployed(*parts)
+    if result.met:  # what was encoded for this run alone
+        remove_temporary(bucket, run)
+    return result
 
 
 def cancel_run(run: str, **place: str | None) -> RunStatus:
@@ -129,6 +134,7 @@ def delete_run(run: str, **place: str | None) -> int:
     """
     from blockstore.errors import ObjectMissing
     from blockstore.runs import delete_run
+    from polarlambda.pair_run import remove_temporary
 
     store = _store(run, place)
     try:
@@ -141,6 +147,7 @@ def delete_run(run: str, **place: str | None) -> int:
             f"run {run} has not ended: `polarlambda runs cancel {run}` ends it, also when its "
             "coordinator is dead; delete it then"
         )
+    remove_temporary(store.bucket, run)
     return delete_run(store.bucket, run)
 
 

@@ -114,6 +114,8 @@ class Session:
         shape, sent = request.x.shape, request.sent_dtype
         billing = self._worker.billing(self.manifest, shape, sent)
         residents = self._with_residents(shape, sent) if self.mode == "resident" else None
+        if residents is not None:  # all at a time, for as long as they are needed
+            billing = replace(billing, stays=residents.stays, concurrency=0)
         listeners = Listeners(on_arrival, on_event)
 
         def hear(event: Event) -> None:
@@ -127,7 +129,7 @@ class Session:
             request.x,
             invoker=residents or self._worker.invoker(),
             on_event=hear,
-            billing=billing if residents is None else replace(billing, stays=residents.stays),
+            billing=billing,
             clock=self._clock,
             fastest=FASTEST,
             later=self._record,
@@ -187,12 +189,11 @@ class Session:
 
     def _with_residents(self, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]) -> Residents:
         """The session's residents, which can hold their blocks and this x."""
-        from coordinator.planning import check_resident
         from coordinator.residents import Residents
         from coordinator.stays import Stays
 
         plan = self._worker.series_plan(self.manifest, x_shape, x_dtype)
-        check_resident(plan)
+        self._worker.check_resident(self.manifest, plan)
         if self._residents is None:
             limits, shares = self._worker.limits, self.manifest.shares
             tiles = shares.per_worker * self.manifest.tiling.count
@@ -200,7 +201,7 @@ class Session:
                 self._bucket,
                 self.id,
                 self.manifest.workers,
-                self._worker.invoker(),
+                self._worker.direct_invoker(),
                 self._clock,
                 stays=Stays(limits.memory_mb, limits.timeout, tiles),
                 timeout=limits.timeout,

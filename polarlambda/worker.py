@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from polarlambda.connect import WorkerLimits, worker_limits
+from polarlambda.connect import WorkerLimits, account_concurrency, worker_limits
 from polarlambda.settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
 
     from blockstore.manifest import Manifest
+    from blockstore.pairs import MatrixPair, Subject
+    from blockstore.records import RunSpec
+    from coordinator.invoker import LambdaInvoker
     from coordinator.planning import SeriesPlan
     from coordinator.ports import Invoker
     from coordinator.report import Billing
@@ -50,6 +53,12 @@ class DeployedWorker:
             self.client, self.function, self.dispatch, threads=INVOKE_THREADS, checked=True
         )
 
+    def direct_invoker(self) -> LambdaInvoker:
+        """The same without the dispatch function, for the few invocations of resident workers."""
+        from coordinator.invoker import LambdaInvoker
+
+        return LambdaInvoker(self.client, self.function, threads=INVOKE_THREADS, checked=True)
+
     def billing(
         self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
     ) -> Billing:
@@ -57,11 +66,11 @@ class DeployedWorker:
 
         Planned once for every shape and dtype of x. Raises `PlanRefused`.
         """
-        from coordinator.planning import QUICK_ROUNDS, plan_multiply
-        from coordinator.report import Billing
+        from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
 
         key = (manifest.digest, x_shape, x_dtype.str)
         if key not in self._billings:
+            concurrency = self._concurrency(manifest.workers)
             plan = plan_multiply(
                 manifest,
                 x_shape,
@@ -69,15 +78,21 @@ class DeployedWorker:
                 worker_memory_mb=self.limits.memory_mb,
                 worker_timeout=self.limits.timeout,
                 prices=self.limits.prices,
+                platform=Platform(concurrency=concurrency),
                 rounds=QUICK_ROUNDS,
             )
-            self._billings[key] = Billing(
-                worker_memory_mb=self.limits.memory_mb,
-                worker_timeout=self.limits.timeout,
-                prices=self.limits.prices,
-                planned=plan.to_json(),
-            )
+            self._billings[key] = self._billed(plan.to_json())
         return self._billings[key]
+
+    def _concurrency(self, workers: int) -> int:
+        """Workers that may be under way at once: what is reserved, else what the account may run,
+        which is asked only where it matters."""
+        if self.limits.reserved is not None:
+            return max(1, self.limits.reserved)
+        from coordinator.platform import Platform
+
+        default = Platform().concurrency
+        return default if workers <= default else account_concurrency(self.client)
 
     def series_plan(
         self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
@@ -91,6 +106,47 @@ class DeployedWorker:
             x_dtype,
             worker_memory_mb=self.limits.memory_mb,
             prices=self.limits.prices,
+        )
+
+    def check_resident(self, manifest: Manifest, plan: SeriesPlan) -> None:
+        """Raise `PlanRefused` unless all workers can stay, with their blocks, at the same time."""
+        from coordinator.planning import check_resident
+
+        check_resident(plan, self._concurrency(manifest.workers))
+
+    def pair_billing(self, pair: MatrixPair) -> Billing:
+        """The same for a product of two encoded matrices."""
+        from coordinator.pair_plan import plan_pair
+        from coordinator.planning import QUICK_ROUNDS
+
+        plan = plan_pair(
+            pair,
+            worker_memory_mb=self.limits.memory_mb,
+            worker_timeout=self.limits.timeout,
+            prices=self.limits.prices,
+            rounds=QUICK_ROUNDS,
+        )
+        return self._billed(plan.to_json())
+
+    def subject_billing(self, subject: Subject, spec: RunSpec) -> Billing:
+        """The same for a run that is to be gone on with."""
+        import numpy as np
+
+        from blockstore.pairs import MatrixPair
+
+        if isinstance(subject, MatrixPair):
+            return self.pair_billing(subject)
+        return self.billing(subject, spec.x_shape, np.dtype(spec.x_dtype))
+
+    def _billed(self, planned: dict[str, Any]) -> Billing:
+        from coordinator.report import Billing
+
+        return Billing(
+            worker_memory_mb=self.limits.memory_mb,
+            worker_timeout=self.limits.timeout,
+            prices=self.limits.prices,
+            planned=planned,
+            concurrency=self._concurrency(int(planned["workers"])),
         )
 
     def close(self) -> None:

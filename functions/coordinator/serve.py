@@ -17,19 +17,22 @@ from blockstore.errors import (
     ObjectMissing,
 )
 from blockstore.manifest import Manifest, load_manifest
+from blockstore.pairs import MatrixPair, load_subject
 from blockstore.runs import RunStore
 from coordinator import reference
 from coordinator.decode_options import DecodeOptions
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
-from coordinator.planning import QUICK_ROUNDS, plan_multiply
+from coordinator.pair_plan import plan_pair
+from coordinator.pair_run import start_pair
+from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
 from coordinator.relaunch import RelaunchRefused
 from coordinator.report import Billing
 from coordinator.run import cancel_run, resume_run, start_run
 from coordinator.until import UntilRefused
-from functions.coordinator.request import Cancel, Request, RequestRefused, Resume
+from functions.coordinator.request import Cancel, Request, RequestRefused, Resume, StartPair
 
 __all__ = ["REFUSALS", "serve"]
 
@@ -62,7 +65,11 @@ def serve(
         return {"version": 1, "run": request.run, "state": status.state}
     if isinstance(request, Resume):
         spec = RunStore(bucket, request.run).load_spec()
-        planned = _plan(load_manifest(bucket, spec.matrix), spec.x_shape, spec.x_dtype, billing)
+        subject = load_subject(bucket, spec)
+        if isinstance(subject, MatrixPair):
+            planned = _plan_pair(subject, billing)
+        else:
+            planned = _plan(subject, spec.x_shape, spec.x_dtype, billing)
         outcome = resume_run(
             bucket,
             request.run,
@@ -73,6 +80,24 @@ def serve(
         )
         return outcome.to_json()
     manifest = load_manifest(bucket, request.matrix)
+    if isinstance(request, StartPair):
+        pair = MatrixPair(manifest, load_manifest(bucket, request.right))
+        outcome = start_pair(
+            bucket,
+            pair,
+            invoker=invoker,
+            until=request.until,
+            deadline=request.deadline,
+            estimator=request.estimator,
+            relaunch=request.relaunch,
+            decode=request.decode,
+            result=request.result,
+            options=options,
+            run=request.run,
+            billing=_plan_pair(pair, billing),
+            time_left=time_left,
+        )
+        return outcome.to_json()
     try:
         x = check_x(get_array(bucket, request.x), manifest)
     except CorruptObject as exc:
@@ -105,6 +130,21 @@ def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: B
         manifest,
         x_shape,
         x_dtype,
+        worker_memory_mb=billing.worker_memory_mb,
+        worker_timeout=billing.worker_timeout,
+        on="lambda",
+        coordinator_memory_mb=billing.coordinator_memory_mb,
+        prices=billing.prices,
+        platform=Platform(concurrency=billing.concurrency) if billing.concurrency else None,
+        rounds=QUICK_ROUNDS,
+    )
+    return replace(billing, planned=plan.to_json())
+
+
+def _plan_pair(pair: MatrixPair, billing: Billing) -> Billing:
+    """The same for a product of two encoded matrices."""
+    plan = plan_pair(
+        pair,
         worker_memory_mb=billing.worker_memory_mb,
         worker_timeout=billing.worker_timeout,
         on="lambda",

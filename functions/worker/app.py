@@ -11,9 +11,9 @@ limit_threads()  # before NumPy is imported below
 from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
 from blockstore.errors import TaskRefused  # noqa: E402
+from blockstore.pair_tasks import parse_task  # noqa: E402
 from blockstore.runs import RunStore  # noqa: E402
 from blockstore.sessions import ResidentTask  # noqa: E402
-from blockstore.tasks import WorkerTask  # noqa: E402
 from functions import log  # noqa: E402
 from functions.worker import one, resident  # noqa: E402
 from functions.worker.settings import WorkerSettings  # noqa: E402
@@ -22,7 +22,7 @@ _bucket: Bucket | None = None
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Do one `WorkerTask`, or stay as a `ResidentTask` says and do those of its session's runs.
+    """Do one task, or stay as a `ResidentTask` says and do those of its session's runs.
 
     Returns {state: answered | late | stopped | failed | ended | refused, ...}. Idempotent: the key
     of an answer depends on the run and the worker alone, and the first valid answer stays. A
@@ -37,7 +37,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     try:
         if "session" in event:
             return resident.serve(_connect(), ResidentTask.from_event(event), time_left, cold)
-        task = WorkerTask.from_event(event)
+        task = parse_task(event)
     except TaskRefused as exc:
         log.line("refused", message=str(exc))
         return {"state": "refused", "error": {"type": "TaskRefused", "message": str(exc)}}

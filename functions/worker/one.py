@@ -1,4 +1,4 @@
-"""One `WorkerTask`, whatever comes of it: an answer, a stop, or a typed error record."""
+"""One task of a worker, whatever comes of it: an answer, a stop, or a typed error record."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from blockstore.pair_tasks import PairTask, Task
 from blockstore.runs import RunStore
-from blockstore.tasks import WorkerTask
 from functions import log
 from functions.worker import report, several
 from functions.worker.faults import RunStopped
+from functions.worker.pair import multiply_pair
 from functions.worker.product import STORED, Inputs, multiply
 
 __all__ = ["do"]
@@ -18,7 +19,7 @@ __all__ = ["do"]
 
 def do(
     store: RunStore,
-    task: WorkerTask,
+    task: Task,
     time_left: Callable[[], float],
     cold: bool,
     inputs: Inputs = STORED,
@@ -30,9 +31,12 @@ def do(
     """
     began = time.monotonic()
     try:
-        if task.subtasks > 1:
+        if isinstance(task, PairTask):
+            product = multiply_pair(store, task, time_left)
+        elif task.subtasks > 1:
             return several.work(store, task, time_left, cold, inputs, polls)
-        product = multiply(store, task, time_left, inputs=inputs)
+        else:
+            product = multiply(store, task, time_left, inputs=inputs)
         metadata = report.metadata(task, product, cold, time.monotonic() - began, polls)
         first = store.put_result(task.worker, product.value, metadata.to_metadata())
     except RunStopped as exc:

@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 from blockstore.answers import AnswerMetadata
+from blockstore.pair_tasks import Task
 from blockstore.records import ErrorRecord
 from blockstore.runs import RunStore
-from blockstore.tasks import WorkerTask
 from functions import log
 from functions.worker.faults import WorkerError, is_fatal
 from functions.worker.product import Product
@@ -18,7 +18,7 @@ MAX_MESSAGE = 1000
 
 
 def metadata(
-    task: WorkerTask, product: Product, cold: bool, seconds: float, polls: int = 0
+    task: Task, product: Product, cold: bool, seconds: float, polls: int = 0
 ) -> AnswerMetadata:
     """The answer's metadata: what was multiplied, and where time and memory went."""
     return AnswerMetadata(
@@ -42,12 +42,12 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def bound(task: WorkerTask) -> dict[str, Any]:
+def bound(task: Task) -> dict[str, Any]:
     """The fields by which every log line of a task is found."""
     return {"run": task.run, "worker": task.worker, "attempt": task.attempt}
 
 
-def failure(store: RunStore, task: WorkerTask, exc: Exception) -> dict[str, Any]:
+def failure(store: RunStore, task: Task, exc: Exception) -> dict[str, Any]:
     """Write the error record of `exc` and return the handler's answer.
 
     Raises `exc` again if it is none of the errors a worker knows.

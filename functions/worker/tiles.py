@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from blockstore.arrays import decode_array
 from blockstore.errors import ArrayRefused, CorruptObject, ObjectMissing
 from blockstore.memory import PREFETCH
+from blockstore.pair_tasks import CodedBlock
 from blockstore.runs import RunStore
 from blockstore.tasks import WorkerTask
 from blockstore.tiling import TileSpan
@@ -22,26 +24,29 @@ __all__ = ["stream_tiles"]
 
 
 def stream_tiles(
-    store: RunStore, task: WorkerTask, subtask: int
+    store: RunStore, task: WorkerTask | CodedBlock, subtask: int = 0, only: range | None = None
 ) -> Iterator[tuple[TileSpan, NDArray[Any]]]:
-    """The tiles of one of a worker's blocks in order, the next `PREFETCH` of them on their way.
+    """The tiles of a block in order, or `only` these, the next `PREFETCH` of them on their way.
 
     Raises `TileMissing`, `CorruptObject`, `WrongShape`, or the store's errors.
     """
+    tiling = task.tiling
+    wanted = range(tiling.count) if only is None else only
     with ThreadPoolExecutor(PREFETCH, thread_name_prefix="tiles") as pool:
         coming: deque[Future[NDArray[Any]]] = deque()
-        submitted = 0
+        ahead = iter(wanted)
         try:
-            for tile in range(task.tiling.count):
-                while submitted < task.tiling.count and len(coming) <= PREFETCH:
-                    coming.append(pool.submit(_load_tile, store, task, subtask, submitted))
-                    submitted += 1
-                yield task.tiling.span(tile), coming.popleft().result()
+            for tile in wanted:
+                for following in islice(ahead, PREFETCH + 1 - len(coming)):
+                    coming.append(pool.submit(_load_tile, store, task, subtask, following))
+                yield tiling.span(tile), coming.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _load_tile(store: RunStore, task: WorkerTask, subtask: int, tile: int) -> NDArray[Any]:
+def _load_tile(
+    store: RunStore, task: WorkerTask | CodedBlock, subtask: int, tile: int
+) -> NDArray[Any]:
     key = task.tile_key(tile, subtask)
     block = task.block(subtask)
     try:

@@ -15,13 +15,14 @@ array([1., 2., 3., 4., 5.])
 
 from __future__ import annotations
 
-from polarcodes.directions.base import Directions, GradientEstimate
+from polarcodes.directions.base import Directions
 from polarcodes.directions.make import (
     DIRECTION_KINDS,
     directions_from_manifest,
     make_directions,
     smallest_count,
 )
+from polarcodes.directions.solve import GradientEstimate
 
 __all__ = [
     "DIRECTION_KINDS",

@@ -5,34 +5,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.checks import worker_indices
+from polarcodes.directions.solve import GradientEstimate, least_squares, ridge
 from polarcodes.errors import InvalidAnswers, InvalidCode
 
-__all__ = ["ESTIMATORS", "Directions", "GradientEstimate", "least_squares"]
+__all__ = ["ESTIMATORS", "Directions", "GradientEstimate"]
 
-ESTIMATORS = ("auto", "decode", "least-squares", "unbiased")
+ESTIMATORS = ("auto", "decode", "least-squares", "ridge", "unbiased")
 _FLOOR = 1e-10  # of singular values over the largest: a direction the answers do not determine
-
-
-@dataclass(frozen=True)
-class GradientEstimate:
-    """A gradient from the directional derivatives that arrived.
-
-    value : (p,) float64; exact : the derivatives determine every component, so that what is left
-    is O(sigma^2) and the noise of f; relative_error : predicted rms of ||value - g|| / ||g|| over
-    random directions, without noise: 0 where exact, inf without answers; method : how it was found.
-    """
-
-    value: NDArray[np.float64]
-    exact: bool
-    relative_error: float
-    method: str
 
 
 class Directions(ABC):
@@ -61,11 +46,13 @@ class Directions(ABC):
         """The gradient from the derivatives y, shape (m,), along the directions of S.
 
         estimator : "unbiased" is (1/m) sum y_i v_i, plain evolution strategies' estimator;
-            "least-squares" the least-squares solution of all equations (it averages noise), before
-            they determine everything the one of least norm: the gradient's projection on the
-            directions that arrived, biased towards zero and never a direction of ascent;
-            "decode" the fast decoder of the code where the answers determine everything (it does
-            not average noise), else "unbiased"; "auto" least-squares.
+             "ridge" least squares that judge by the values themselves how noisy they are, and trust
+            combinations of them accordingly (`polarcodes.directions.solve.ridge`);
+            "least-squares" trusts them fully: it multiplies noise where hardly more values than
+            parameters have come; before they determine everything the gradient's projection on
+            the directions that arrived, biased towards zero and never a direction of ascent;
+            "decode" the code's fast decoder where the values determine everything (it neither
+            averages noise nor bounds it), else "unbiased"; "auto" is "ridge".
 
         Raises `InvalidWorkers`, and `InvalidAnswers` for NaN, infinity or a wrong number of
         derivatives. Cost: m p^2 for least squares, m p for the unbiased one.
@@ -90,7 +77,9 @@ class Directions(ABC):
     def _gradient(
         self, workers: NDArray[np.intp], slopes: NDArray[np.float64], estimator: str
     ) -> GradientEstimate:
-        if estimator in ("auto", "least-squares"):
+        if estimator in ("auto", "ridge"):
+            return ridge(self._vectors(workers), slopes)
+        if estimator == "least-squares":
             return least_squares(self._vectors(workers), slopes)
         value = self._vectors(workers).T @ slopes / workers.size
         error = self.predicted_error(workers.size)
@@ -115,16 +104,3 @@ class Directions(ABC):
     @abstractmethod
     def _vectors(self, workers: NDArray[np.intp]) -> NDArray[np.float64]:
         """The directions of checked `workers`."""
-
-
-def least_squares(rows: NDArray[np.float64], slopes: NDArray[np.float64]) -> GradientEstimate:
-    """The least-squares solution of rows g = slopes; of least norm where several solve it.
-
-    Relative error before full rank r < p: sqrt(1 - r / p), averaged over equally strong components.
-    """
-    value, _, rank, _ = np.linalg.lstsq(rows, slopes, rcond=_FLOOR)
-    parameters = rows.shape[1]
-    exact = int(rank) == parameters
-    error = 0.0 if exact else math.sqrt(1 - int(rank) / parameters)
-    method = "least-squares" if exact else "projection"
-    return GradientEstimate(np.asarray(value, dtype=np.float64), exact, error, method)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polarcodes.code import ErasureCode
-from polarcodes.directions.base import Directions, GradientEstimate
+from polarcodes.directions.base import Directions
+from polarcodes.directions.solve import GradientEstimate
 from polarcodes.errors import InvalidCode
 from polarcodes.registry import code_from_manifest, make_code
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polarcodes.directions.base import Directions, GradientEstimate
+from polarcodes.directions.base import Directions
+from polarcodes.directions.solve import GradientEstimate
 from polarcodes.directions.structured import plain_fields
 from polarcodes.errors import InvalidCode
 

@@ -18,6 +18,7 @@ from polarlambda.cli.errors import EXIT_INTERRUPTED, Failure, explain, misused
 _COMMANDS = {
     "encode": "polarlambda.cli.encode:encode",
     "multiply": "polarlambda.cli.multiply:multiply",
+    "matmul": "polarlambda.cli.matmul:matmul",
     "train": "polarlambda.cli.train:train",
     "plan": "polarlambda.cli.plan:plan",
     "matrices": "polarlambda.cli.matrices:matrices",

@@ -14,6 +14,7 @@ from polarlambda.cli.options import (
     memory_option,
     on_option,
     output_option,
+    relaunch_option,
     stack_option,
 )
 from polarlambda.cli.output import check_output, to_json
@@ -53,12 +54,7 @@ SHOWN = 8  # inner products in a line
     metavar="C.npy",
     help="Vectors c, (n,) or (n, p): choose the estimate for, and print, inner products c^T A x.",
 )
-@click.option(
-    "--relaunch",
-    metavar="POLICY",
-    help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
-    "answer time), or both with a comma.",
-)
+@relaunch_option
 @click.option(
     "--reference",
     metavar="RUN",

@@ -11,7 +11,7 @@ import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
 from polarlambda.cli.options import json_option, stack_option
-from polarlambda.cli.output import check_output, to_json
+from polarlambda.cli.output import check_output, echo_table, to_json
 from polarlambda.cli.progress import Progress, make_progress
 from polarlambda.errors import BadInput
 
@@ -88,6 +88,16 @@ picture_option = click.option(
     metavar="NAME=VALUE",
     help="A keyword argument of the objective, as JSON or text; may be repeated.",
 )
+@click.option(
+    "--plan",
+    "evaluation_seconds",
+    type=float,
+    metavar="SECONDS",
+    help="Evaluate nothing: say what N pays where one value takes so long.",
+)
+@click.option(
+    "--delays", default="lambda-rare-tail", show_default=True, help="Delay model of --plan."
+)
 @picture_option
 @json_option
 @stack_option
@@ -100,6 +110,8 @@ def optimize(
     bounds: str | None,
     scale: str | None,
     arguments: tuple[str, ...],
+    evaluation_seconds: float | None,
+    delays: str,
     picture: Path | None,
     as_json: bool,
     stack: str | None,
@@ -122,10 +134,14 @@ def optimize(
         arguments=dict(map(argument, arguments)),
         **{name: value for name, value in given.items() if value is not None},
     )
+    theta = numbers("start", start)
+    if evaluation_seconds is not None:
+        show_plan(options.block_size(len(theta)), evaluation_seconds, delays, as_json)
+        return
     with make_progress(quiet=as_json) as progress:
         result = run(
             objective,
-            numbers("start", start),
+            theta,
             bounds=None if bounds is None else numbers("bounds", bounds),
             scale=None if scale is None else numbers("scale", scale),
             options=options,
@@ -135,6 +151,34 @@ def optimize(
             on_iteration=shown(progress, options.iterations),
         )
     finish(result, output, picture, as_json)
+
+
+def show_plan(parameters: int, evaluation_seconds: float, delays: str, as_json: bool) -> None:
+    """Print what an iteration takes and costs by the number of directions."""
+    from coordinator.prices import load_prices
+    from polarlambda.optimization.population import plan_population
+    from polarlambda.planning import delay_model
+
+    rows = plan_population(parameters, evaluation_seconds, delay_model(delays), load_prices())
+    if as_json:
+        click.echo(to_json([row.to_json() for row in rows]))
+        return
+    click.echo(f"an iteration that needs {parameters} of N values, {delays}:")
+    echo_table(
+        ("N", "may be missing", "seconds", "99 %", "dollars", "noise", ""),
+        [
+            (
+                str(row.workers),
+                f"{row.redundancy:.0%}",
+                f"{row.seconds:.2f}",
+                f"{row.seconds_p99:.2f}",
+                f"{row.dollars:.5f}",
+                f"{row.noise:.2f}",
+                "least seconds times dollars" if row.chosen else "",
+            )
+            for row in rows
+        ],
+    )
 
 
 def numbers(name: str, text: str) -> Any:

@@ -21,6 +21,16 @@ class SubtasksType(click.ParamType):
         return value if value == "auto" else click.INT.convert(value, param, ctx)
 
 
+class BlocksType(click.ParamType):
+    """A number of blocks, or two of them, which stay text."""
+
+    name = "integer or S1xS2"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number, or "S1xS2" as it is."""
+        return value if isinstance(value, str) and "x" in value else click.INT(value, param, ctx)
+
+
 stack_option = click.option(
     "--stack",
     metavar="NAME",
@@ -47,6 +57,18 @@ on_option = click.option(
     default="local",
     show_default=True,
     help="Where the coordinator runs: in this process, or as the deployed function.",
+)
+relaunch_option = click.option(
+    "--relaunch",
+    metavar="POLICY",
+    help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
+    "answer time), or both with a comma.",
+)
+grid_option = click.option(
+    "--grid", metavar="N1xN2", help="Workers of a matrix product, such as 16x16; or chosen."
+)
+data_grid_option = click.option(
+    "--data-blocks", metavar="S1xS2", help="Blocks that A's rows and B's columns are cut into."
 )
 workers_option = click.option(
     "--workers", type=int, metavar="N", help="Coded blocks, of a number that the code can have."

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarlambda.cli.options import (
+    BlocksType,
     code_option,
     code_options_option,
+    grid_option,
     json_option,
     per_object_option,
     stack_option,
@@ -18,6 +20,7 @@ from polarlambda.cli.options import (
     workers_option,
 )
 from polarlambda.cli.output import to_json
+from polarlambda.cli.plan_pair import plan_pair
 from polarlambda.errors import BadInput
 
 if TYPE_CHECKING:
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
 @click.option("--shape", metavar="NxD", help="Rows and columns of a matrix not yet at hand.")
 @click.option("--dtype", metavar="DTYPE", help="Its dtype, such as uint8 or float32.")
 @workers_option
-@click.option("--data-blocks", type=int, metavar="S", help="Blocks the matrix is cut into.")
+@click.option(
+    "--data-blocks", type=BlocksType(), metavar="S", help="Blocks; S1xS2 of a matrix product."
+)
 @click.option("--redundancy", type=float, metavar="R", help="(N - S) / N, instead of S.")
 @code_option
 @code_options_option
@@ -47,6 +52,13 @@ if TYPE_CHECKING:
     "--prices", type=click.Path(path_type=Path), metavar="FILE.json", help="Instead of the shipped."
 )
 @click.option("--region", metavar="NAME", help="Whose prices to take; default: us-east-1.")
+@click.option(
+    "--matmul",
+    "other",
+    metavar="B",
+    help="Plan the product with a matrix, B.npy or DxN2, both factors coded.",
+)
+@grid_option
 @json_option
 @stack_option
 def plan(
@@ -62,6 +74,8 @@ def plan(
     concurrency: int | None,
     prices: Path | None,
     region: str | None,
+    other: str | None,
+    grid: str | None,
     as_json: bool,
     stack: str | None,
     code_options: tuple[str, ...],
@@ -70,11 +84,36 @@ def plan(
     """Plan a product: sizes, memory, requests, dollars, arrivals and time.
 
     For an encoded matrix give its NAME, and X.npy if it is at hand. Before encoding, give
-    MATRIX.npy, or --shape and --dtype. Nothing is written or invoked.
+    MATRIX.npy, or --shape and --dtype. With --matmul it is a product of two matrices, and coding
+    both is compared with coding one of them and none. Nothing is written or invoked.
     """
     from polarlambda.code_options import parse_options
     from polarlambda.planning import plan_encoded, plan_matrix
 
+    if other is not None:
+        if x is not None or on != "local":
+            raise BadInput("--matmul plans A B: leave X.npy and --on out")
+        blocks = encoding_options["data_blocks"]
+        if isinstance(blocks, int):
+            raise BadInput(f"--data-blocks of a matrix product is S1xS2, got {blocks}")
+        plan_pair(
+            target,
+            _parse_shape(shape),
+            other,
+            dtype,
+            as_json,
+            grid=grid,
+            data_blocks=blocks,
+            code=encoding_options["code"],
+            delays=delays,
+            worker_memory_mb=worker_memory,
+            concurrency=concurrency,
+            prices=prices,
+            region=region,
+        )
+        return
+    if grid is not None or isinstance(encoding_options["data_blocks"], str):
+        raise BadInput("--grid and S1xS2 are for a matrix product: give --matmul B, too")
     both: dict[str, Any] = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
     both |= {"concurrency": concurrency, "prices": prices, "region": region}
     if target is not None and (shape or dtype):

@@ -118,7 +118,7 @@ def test_a_deployed_run_that_is_interrupted_before_it_began_does_not_begin(bucke
     monkeypatch.setattr(product_deployed, "call_coordinator", interrupt)
     run = new_run_id(1, bytes(10))
     event = {"version": 1, "matrix": "a", "x": f"runs/{run}/x.npy", "run": run}
-    result = product_deployed._await_deployed(bucket, None, "function", run, event, Listeners())
+    result = product_deployed.await_deployed(bucket, None, "function", run, event, Listeners())
     assert (result.state, result.met, result.value) == ("cancelled", False, None)
     assert RunStore(bucket, run).stopped(1)
 

@@ -73,3 +73,22 @@ def test_numbers_come_from_files_too(tmp_path):
     assert numbers("scale", "0.5") == 0.5
     assert argument("image=3") == ("image", 3)
     assert argument("name=cart") == ("name", "cart")
+
+
+def test_the_plan_evaluates_nothing_and_recommends_one_population(cli, monkeypatch):
+    monkeypatch.delenv("POLARLAMBDA_BUCKET", raising=False)
+    arguments = ("optimize", "mine:score", "--start", "zeros:48", "--plan", "0.5", "--json")
+    rows = json.loads(cli(*arguments).stdout)
+    chosen = [row for row in rows if row["chosen"]]
+    assert len(chosen) == 1
+    assert chosen[0]["workers"] > 48  # the shipped model has stragglers
+    assert [row["workers"] for row in rows] == sorted(row["workers"] for row in rows)
+    assert chosen[0]["seconds"] <= rows[0]["seconds"]
+    calm = json.loads(cli(*arguments, "--delays", "none").stdout)
+    assert [row["workers"] for row in calm if row["chosen"]] == [48]
+
+
+def test_a_plan_for_no_time_is_refused(cli):
+    result = cli("optimize", "mine:score", "--start", "0", "--plan", "0")
+    assert result.exit_code == 2
+    assert "above 0" in result.stderr

@@ -21,6 +21,7 @@ STACK = "deploy-test"
 BIN = ROOT / ".venv" / "bin"
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 ROLE_POLICIES = {
+    "DecodeRole": "decode",
     "WorkerRole": "worker",
     "CoordinatorRole": "coordinator",
     "EncodeRole": "encode",
@@ -111,6 +112,10 @@ class Deployment:
     def invoke_worker(self, event: dict[str, Any]) -> dict[str, Any]:
         """The same with the worker."""
         return self._invoke("WorkerName", event)
+
+    def invoke_decoder(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The same with the decode function."""
+        return self._invoke("DecodeName", event)
 
     def _invoke(self, output: str, event: dict[str, Any]) -> dict[str, Any]:
         answer = self.client("lambda").invoke(

@@ -37,6 +37,13 @@ PERMISSIONS = [
     for statement in statements(load_template(), role)
     if statement["Sid"] != "WriteLogs"
 ]
+# Nor does it answer 403 for an object that is not there to those who may not list.
+DECODING = [
+    statement["Sid"]
+    for statement in statements(load_template(), "DecodeRole")
+    if statement["Sid"] not in ("WriteLogs", "LookForAnswers")
+]
+OF_DECODING = ("InvokeDecoders", "FinishUploads")
 ENCODING = [each["Sid"] for each in statements(load_template(), "EncodeRole")][:-1]
 DENIED = ("AccessDenied", "InvokeDenied", "not allowed")
 # Needed when something has gone wrong, or by resident workers only
@@ -51,6 +58,16 @@ def a() -> NDArray[np.uint8]:
 @pytest.fixture(scope="module")
 def x() -> NDArray[np.float64]:
     return np.random.default_rng(2).standard_normal(40)
+
+
+@pytest.fixture(scope="module")
+def decoding(deployed: Deployment, encoded: Path) -> dict[str, Any]:
+    """The event of a decode function that has made all of a product already."""
+    answer = deployed.invoke({**EVENT, "decode": "lambda", "result": "zarr"})
+    assert answer["state"] == "exact", answer
+    [job] = [key for key in deployed.keys(f"runs/{answer['run']}/plan/") if "job.json" in key]
+    event = {"version": 1, "run": answer["run"], "decoding": job.split("/")[3]}
+    return {**event, "stage": "window", "number": 0, "first": 0, "last": 1, "attempt": 1}
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +127,39 @@ def test_a_matrix_that_is_not_there_is_named(deployed: Deployment, encoded: Path
 def test_no_product_without_this_permission(
     deployed: Deployment, encoded: Path, role: str, sid: str
 ) -> None:
+    event = {**EVENT, "decode": "lambda"} if sid in OF_DECODING else EVENT
     with deployed.without(role, sid):
-        denied = deployed.invoke(EVENT)
+        denied = deployed.invoke(event)
     assert denied.get("state") not in ("exact", "estimated")
     reasons = json.dumps(denied) + _error_records(deployed, denied)
     assert any(word in reasons for word in DENIED), reasons
-    assert deployed.invoke(EVENT)["state"] == "exact"
+    assert deployed.invoke(event)["state"] == "exact"
+
+
+def test_decode_functions_make_the_product(
+    deployed: Deployment, encoded: Path, a: NDArray[np.uint8], x: NDArray[np.float64]
+) -> None:
+    product = encoded / "decoded.npy"
+    deployed.polarlambda(
+        *("multiply", "photos", encoded / "x.npy", "-o", product, "--decode", "lambda")
+    )
+    _assert_product(np.load(product), a, x)
+
+
+@pytest.mark.parametrize("sid", DECODING)
+def test_nothing_is_decoded_without_this_permission(
+    deployed: Deployment, decoding: dict[str, Any], sid: str
+) -> None:
+    assert deployed.invoke_decoder(decoding)["state"] == "done"
+    with deployed.without("DecodeRole", sid):
+        denied = json.dumps(deployed.invoke_decoder(decoding))
+    assert any(word in denied for word in DENIED), denied
+
+
+def test_an_answer_that_has_gone_is_named(deployed: Deployment, decoding: dict[str, Any]) -> None:
+    gone = deployed.keys(f"runs/{decoding['run']}/results/")[0]
+    deployed.client("s3").delete_object(Bucket=deployed.bucket, Key=gone)
+    assert deployed.invoke_decoder(decoding)["error"]["type"] == "AnswerLost"
 
 
 def test_a_failure_cannot_be_told_without_the_permission_to_write_it(

@@ -148,6 +148,26 @@ def test_least_squares_averages_noise_and_the_decoder_does_not():
     assert errors["decode"] >= 0.99 * errors["least-squares"]
 
 
+def test_ridge_does_not_multiply_noise_where_just_enough_values_have_come():
+    errors = {"ridge": [], "least-squares": []}
+    predicted = []
+    for seed in range(60):
+        directions = make_directions("coded", parameters=24, count=32, seed=seed)
+        rng = np.random.default_rng(seed)
+        gradient = rng.standard_normal(24)
+        S = rng.permutation(32)[:24]
+        noisy = directions.vectors(S) @ gradient + 1.5 * rng.standard_normal(24)
+        for estimator, squares in errors.items():
+            found = directions.gradient(S, noisy, estimator=estimator)
+            squares.append(np.sum((found.value - gradient) ** 2) / np.sum(gradient**2))
+            if estimator == "ridge":
+                predicted.append(found.relative_error**2)
+    rms = {name: float(np.sqrt(np.mean(squares))) for name, squares in errors.items()}
+    assert rms["least-squares"] > 2
+    assert rms["ridge"] < 0.75
+    assert np.sqrt(np.mean(predicted)) == pytest.approx(rms["ridge"], rel=0.35)
+
+
 def test_what_cannot_be_used_is_refused_with_the_fix():
     directions = make_directions("gaussian", parameters=3, count=5)
     with pytest.raises(InvalidAnswers, match="leave out evaluations that failed"):

@@ -47,7 +47,7 @@ def test_what_is_given_is_kept() -> None:
     assert choose_code(*IMAGES, workers=64, redundancy=0.001).data_blocks == 63, "at least one"
     assert choose_code(*IMAGES, workers=64, redundancy=0.0).data_blocks == 64
     assert choose_code(*IMAGES, data_blocks=56).workers == 64
-    assert choose_code(*IMAGES, data_blocks=64).workers == 128, "room for redundancy"
+    assert choose_code(*IMAGES, data_blocks=64).workers == 74, "room for redundancy"
     uncoded = choose_code(*IMAGES, workers=16, code="uncoded")
     assert (uncoded.code, uncoded.data_blocks) == ("uncoded", 16)
     assert choose_code(*IMAGES, data_blocks=52, code="uncoded").workers == 52

@@ -14,16 +14,14 @@ from polarcodes import (
     InvalidManifest,
     NotDecodable,
     code_from_manifest,
-    make_code,
 )
-from tests.polarcodes.cases import CASES
+from tests.polarcodes.cases import CASES, build
 from tests.polarcodes.oracles import decodable_order
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
 def code(request):
-    name, workers, blocks = request.param
-    return make_code(name, workers=workers, data_blocks=blocks, seed=7)
+    return build(request.param, seed=7)
 
 
 @pytest.fixture
@@ -31,9 +29,7 @@ def rng():
     return np.random.default_rng(11)
 
 
-codes = st.sampled_from(CASES).map(
-    lambda case: make_code(case[0], workers=case[1], data_blocks=case[2], seed=3)
-)
+codes = st.sampled_from(CASES).map(lambda case: build(case, seed=3))
 
 
 def exact(code) -> bool:

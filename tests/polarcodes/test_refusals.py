@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polarcodes import InvalidAnswers, InvalidBlocks, InvalidWorkers, make_code
-from tests.polarcodes.cases import CASES
+from polarcodes import InvalidAnswers, InvalidBlocks, InvalidWorkers
+from tests.polarcodes.cases import CASES, build
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
 def code(request):
-    name, workers, blocks = request.param
-    return make_code(name, workers=workers, data_blocks=blocks, seed=7)
+    return build(request.param, seed=7)
 
 
 def test_refusals_name_the_argument(code):
