@@ -90,8 +90,8 @@ class Session:
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
-        """Compute A x; every argument, the `Result` and the errors are those of
-        `CodedMatrix.multiply`. Raises `BadInput` once the session is closed, and `PlanRefused` if
+        """Compute A x; the arguments, the `Result` and the errors are those of
+        `CodedMatrix.multiply`, whose on, decode, result and memory a series lacks. Raises `BadInput` once the session is closed, and `PlanRefused` if
         resident workers cannot keep their blocks in memory.
         """
         from dataclasses import replace
