@@ -91,8 +91,9 @@ class Session:
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
         """Compute A x; the arguments, the `Result` and the errors are those of
-        `CodedMatrix.multiply`, whose on, decode, result and memory a series lacks. Raises `BadInput` once the session is closed, and `PlanRefused` if
-        resident workers cannot keep their blocks in memory.
+        `CodedMatrix.multiply`, whose on, decode, result and memory a series lacks. Raises
+        `BadInput` once the session is closed, and `PlanRefused` if resident workers cannot all
+        stay, or not keep their blocks in memory.
         """
         from dataclasses import replace
 
