@@ -232,7 +232,7 @@ def carry(
     dispatcher = Dispatcher(
         context,
         invoker,
-        concurrency=billing.concurrency,
+        concurrency=billing.concurrency if billing.stays is None else 0,
         worker_timeout=billing.worker_timeout,
     )
     performer = Performer(context, dispatcher, stops)
