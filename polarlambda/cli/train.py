@@ -34,7 +34,12 @@ class StepType(click.ParamType):
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--labels", type=FILE, metavar="Y.npy", help="Labels, one for each row of X.")
+@click.option(
+    "--labels",
+    type=FILE,
+    metavar="Y.npy",
+    help="Labels, one for each row of X; images have their own.",
+)
 @click.option(
     "--model",
     default="least-squares",
@@ -90,6 +95,14 @@ class StepType(click.ParamType):
 @click.option("--transpose", metavar="NAME", help="The encoded transpose; else found by digest.")
 @click.option("--data", metavar="X.npy", help="X, for X^T y when NAME is a Gram matrix.")
 @click.option("--deadline", type=float, metavar="SECONDS", help="Of each product.")
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "resident", "invoke"]),
+    default="auto",
+    show_default=True,
+    help="Workers that stay and keep their blocks, or are invoked for each product; auto: what is "
+    "planned to be cheaper.",
+)
 @click.option("--resume", metavar="TRAINING", help="Go on with a training instead.")
 @json_option
 @stack_option
@@ -129,7 +142,7 @@ def train(
             trained = resume_training(
                 resume, name=name, labels=labels, stop=_stop(options), **listeners
             )
-        elif name is None or labels is None:
+        elif name is None:
             raise BadInput("give NAME and --labels Y.npy, or --resume TRAINING")
         else:
             trained = train(name, labels, **options, **listeners)

@@ -19,16 +19,14 @@ if TYPE_CHECKING:
     from polarlambda.training.labels import Labels
     from polarlambda.training.trained import Trained
 
-    Mode = Literal["invoke", "resident"]
-
-MODE: Mode = "invoke"
+    Mode = Literal["auto", "resident", "invoke"]
 
 __all__ = ["resume_training", "train"]
 
 
 def train(
     name: str,
-    labels: Labels,
+    labels: Labels | None = None,
     *,
     model: str = "least-squares",
     l2: float = 0.0,
@@ -48,7 +46,7 @@ def train(
     transpose: str | None = None,
     data: MatrixSource | None = None,
     deadline: float | None = None,
-    mode: Mode = MODE,
+    mode: Mode = "auto",
     on_start: Callable[[str, tuple[str, ...]], None] | None = None,
     on_iterate: Callable[[Iterate], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -62,7 +60,8 @@ def train(
     ----------
     name : of X (n, d), whose transpose is encoded, too (``encode(..., derive="transpose")``), or of
         X^T X (``derive="gram"``), which serves least-squares and ridge by one product an iteration
-    labels : array or path of an .npy file, see `polarlambda.training.labels.read_labels`
+    labels : array or path of an .npy file, see `polarlambda.training.labels.read_labels`;
+        None: those that lie beside the matrix, as images bring them
     model : "least-squares", "ridge", "logistic" or "multinomial"; l2 : the penalty of the weights
     intercept : whether there is a bias b, which is not penalised; classes : K, if it is known
     step : "line" searches the best length along a direction, which costs no product, or a length
@@ -80,7 +79,8 @@ def train(
     data : X itself (path, s3:// URL or array), from which X^T y is computed when ``name`` is a Gram
         matrix and no transpose is encoded
     deadline : seconds for each product, see `CodedMatrix.multiply`
-    mode : how workers are kept between products, see `CodedMatrix.session`
+    mode : "resident" workers stay between products, with "invoke" every product invokes them anew
+        (see `CodedMatrix.session`); "auto": what is planned to be cheaper
     on_start : told the training's id and notes on the data; on_iterate : told of every iterate;
         on_event : of the coordinator's events
     place : stack=, bucket=, worker=: see `polarlambda.connect.Place`
@@ -124,10 +124,11 @@ def train(
                 f"{name!r} is a Gram matrix, which trains least-squares and ridge, not {model}: "
                 "encode the matrix itself, and its transpose"
             )
-        targets = read_labels(labels, model, found.samples, classes=classes)
+        given = found.own_labels() if labels is None else labels
+        targets = read_labels(given, model, found.samples, classes=classes)
         outputs = targets.values.shape[1]
         check_dollars(found, outputs, dollars)
-        products = open_products(found, mode, deadline, on_event, stack)
+        products = open_products(found, outputs, mode, deadline, on_event, stack)
         now = time.time()
         training = new_run_id(int(now * 1000), os.urandom(10))
         spec = TrainingSpec(
@@ -216,7 +217,7 @@ def resume_training(
             given = read_labels(labels, spec.model, spec.samples, classes=classes)
             _refuse(spec.training, "labels", given.digest, spec.labels_digest)
         moments = store.load_moments() if spec.form == "gram" or centres(spec) else None
-        products = open_products(found, spec.mode, spec.deadline, on_event, stack)
+        products = open_products(found, spec.outputs, spec.mode, spec.deadline, on_event, stack)
         asked = {**spec.stop, **{k: v for k, v in (stop or {}).items() if v is not None}}
         codes = found.codes if spec.anytime else ()
         carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
