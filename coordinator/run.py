@@ -239,7 +239,7 @@ def carry(
     dispatcher = Dispatcher(
         context,
         invoker,
-        concurrency=billing.concurrency,
+        concurrency=billing.concurrency if billing.stays is None else 0,
         worker_timeout=billing.worker_timeout,
         save_after=PUBLISH_INTERVAL if quick else 0.0,
     )
