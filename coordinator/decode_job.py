@@ -6,11 +6,12 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from blockstore import decode_keys, documents, keys
+from blockstore import decode_keys, documents
 from blockstore.arrays import get_array, put_array
 from blockstore.bucket import Bucket
 from blockstore.documents import Fields
@@ -53,7 +54,7 @@ class DecodeJob:
     kind: Kind
     upload: str = ""
 
-    @property
+    @cached_property
     def decoding(self) -> str:
         """The id of this decoding, 16 hex digits."""
         body = documents.dump(replace(self, upload="").to_json())
@@ -62,9 +63,7 @@ class DecodeJob:
     @property
     def key(self) -> str:
         """Where the product goes: key of an .npy, or prefix of a Zarr array."""
-        if self.kind == "npy":
-            return keys.final_result_key(self.run)
-        return decode_keys.zarr_prefix(self.run)
+        return decode_keys.product_key(self.run, self.kind)
 
     def target(self, bucket: Bucket) -> Target:
         """Where the product is written; begins an upload if the job has none."""
