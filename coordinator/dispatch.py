@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from blockstore.pair_tasks import task_of
@@ -11,6 +12,7 @@ from coordinator.context import RunContext
 from coordinator.journal import Dispatch, update
 from coordinator.ports import Invoker
 from coordinator.signals import Failed, Invoked, Signal
+from coordinator.window import Window
 
 __all__ = ["Dispatcher"]
 
@@ -27,9 +29,16 @@ class _Sending:
 class Dispatcher:
     """Turns the machine's Invoke into invocations, and their reports into signals."""
 
-    def __init__(self, context: RunContext, invoker: Invoker) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        invoker: Invoker,
+        *,
+        concurrency: int = 0,
+        worker_timeout: float = 900.0,
+    ) -> None:
         self._context = context
-        self._invoker = invoker
+        self._window = Window(invoker, concurrency, worker_timeout)
         self._open: dict[int, _Sending] = {}  # by attempt
 
     def send(self, workers: tuple[int, ...], attempt: int, relaunch: bool = False) -> None:
@@ -46,7 +55,7 @@ class Dispatcher:
         spec = context.journal.spec
         order = list(workers)
         random.Random(f"{spec.run}/{attempt}").shuffle(order)
-        self._invoker.submit(
+        self._window.submit(
             [
                 task_of(
                     context.manifest,
@@ -56,7 +65,8 @@ class Dispatcher:
                     todo=self._missing(worker),
                 )
                 for worker in order
-            ]
+            ],
+            context.clock.now(),
         )
         if again:
             context.emit(events.Reinvoked, missing=workers, attempt=attempt, slow=relaunch)
@@ -74,7 +84,7 @@ class Dispatcher:
         now = self._context.clock.now()
         invoked: dict[int, list[int]] = {}
         failed: list[Signal] = []
-        for report in self._invoker.reports():
+        for report in self._window.reports(now, self._ended()):
             worker, attempt = report.worker, report.attempt
             sending = self._open[attempt]
             sending.silent.discard(worker)
@@ -90,13 +100,23 @@ class Dispatcher:
         accepted = [Invoked(now, tuple(workers), attempt) for attempt, workers in invoked.items()]
         return [*accepted, *failed]
 
+    def _ended(self) -> Callable[[int, int], bool]:
+        """Tells whether an attempt of a worker is over, by its answers or its error."""
+        context = self._context
+        failed = {(error.worker, error.attempt) for error in context.errors}
+
+        def ended(worker: int, attempt: int) -> bool:
+            return (worker, attempt) in failed or not self._missing(worker)
+
+        return ended
+
     def close(self) -> None:
         """Drop the invocations that have not begun."""
-        self._invoker.close()
+        self._window.close()
 
     def hand_over(self) -> None:
         """Write down exactly who was invoked, for the coordinator that carries on."""
-        self._invoker.close()
+        self._window.close()
         self.hear()
         for sending in list(self._open.values()):
             self._complete(sending)

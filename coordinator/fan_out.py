@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 VERSION = 1
-TREE_FROM = 1_024  # workers: below, one client is as fast (docs/scale.md)
+TREE_FROM = 2_048  # workers: below, one client is as fast (docs/scale.md)
 LEAST_PART = 64  # workers of a dispatch function
 MOST_PART = 2_048
 

@@ -29,7 +29,8 @@ GB = 1 << 30
 class Billing:
     """What turns seconds into dollars: memory of the functions in MB, prices, and the planned
     figures (`RunPlan.to_json`), None if nobody planned. coordinator_memory_mb is 0 when the
-    coordinator does not run on Lambda. stays: of the resident workers that serve the run, None when
+    coordinator does not run on Lambda. concurrency: workers that the account runs at once, 0 if
+    that is no matter. stays: of the resident workers that serve the run, None when
     each task is an invocation."""
 
     worker_memory_mb: int = 1769
@@ -38,6 +39,7 @@ class Billing:
     prices: Prices = field(default_factory=load_prices)
     planned: Mapping[str, Any] | None = None
     stays: Stays | None = None
+    concurrency: int = 0
 
 
 def run_cost(

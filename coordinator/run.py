@@ -229,7 +229,12 @@ def carry(
         threads=threads or fetch_threads(manifest.workers),
         stored=isinstance(context.answers, StoredAnswers),
     )
-    dispatcher = Dispatcher(context, invoker)
+    dispatcher = Dispatcher(
+        context,
+        invoker,
+        concurrency=billing.concurrency,
+        worker_timeout=billing.worker_timeout,
+    )
     performer = Performer(context, dispatcher, stops)
     loop = RunLoop(context, state, collector, dispatcher, performer, time_left, fastest)
     finish = loop.run()

@@ -20,6 +20,7 @@ Float = NDArray[np.float64]
 
 RANK_FLOOR = 1e-13
 """Squared singular values of P_E / sqrt(N) below this are zero: rounding leaves about 1e-15."""
+_PART = 1024  # columns that are made at a time
 
 
 class ParityCheck:
@@ -59,15 +60,23 @@ class ParityCheck:
     def nullity(self, rows: Ids) -> int:
         """Return e - rank(P_E): how many data dimensions the other rows leave undetermined.
 
-        From the smaller Gram matrix: O(min(e, f)^2 max(e, f)).
+        From the e x e Gram matrix: O(e^2 f + e N log N). With e > f from that of the f rows of P_E:
+        P_E P_E^T + P_S P_S^T = N I, so the smaller set of columns serves, a part at a time. Then
+        the cost is O(min(e, m) (f^2 + N log N)) and the memory O(f^2 + f N).
         """
-        columns = self.columns(rows)
-        if rows.size > self.frozen.size:
-            columns = columns.T
-        if columns.size == 0:
-            return int(rows.size)
-        squares = np.linalg.eigvalsh(columns.T @ columns)
-        return int(rows.size - np.sum(squares > RANK_FLOOR))
+        erased, frozen = rows.size, self.frozen.size
+        if erased <= frozen:
+            columns = self.columns(rows)
+            squares = np.linalg.eigvalsh(columns.T @ columns)
+            return int(erased - np.sum(squares > RANK_FLOOR))
+        arrived = np.setdiff1d(np.arange(self.rounds.order), rows)
+        few = arrived if arrived.size < erased else rows
+        gram = np.zeros((frozen, frozen))
+        for first in range(0, few.size, _PART):
+            columns = self.columns(few[first : first + _PART])
+            gram += columns @ columns.T
+        squares = np.linalg.eigvalsh(gram if few is rows else np.eye(frozen) - gram)
+        return int(erased - np.sum(squares > RANK_FLOOR))
 
     def predicted_error(self, rows: Ids, answer_error: float = ANSWER_ERROR) -> float:
         """Return the rms relative error of the product decoded without the erased rows."""

@@ -64,12 +64,14 @@ def function_client() -> Any:
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Memory (MB), time limit (seconds), processor and region of the worker function."""
+    """Memory (MB), time limit (seconds), processor and region of the worker function;
+    `reserved`: environments that are reserved for it, None if it shares the account's."""
 
     memory_mb: int
     timeout: float
     architecture: str = "x86_64"
     region: str = ""
+    reserved: int | None = None
 
     @property
     def prices(self) -> Prices:
@@ -104,4 +106,30 @@ def worker_limits(client: Any, function: str) -> WorkerLimits:
         timeout=float(found["Timeout"]),
         architecture=found.get("Architectures", ["x86_64"])[0],
         region=client.meta.region_name,
+        reserved=_reserved(client, function),
     )
+
+
+def _reserved(client: Any, function: str) -> int | None:
+    """The function's reserved concurrency; None without one, or if the caller may not ask."""
+    from botocore.exceptions import ClientError
+
+    try:
+        found = client.get_function_concurrency(FunctionName=function)
+    except ClientError:
+        return None
+    reserved = found.get("ReservedConcurrentExecutions")
+    return int(reserved) if reserved is not None else None
+
+
+def account_concurrency(client: Any) -> int:
+    """Environments that the account may run at once; AWS's default if the caller may not ask."""
+    from botocore.exceptions import ClientError
+
+    from coordinator.platform import Platform
+
+    try:
+        limits = client.get_account_settings()["AccountLimit"]
+    except ClientError:
+        return Platform().concurrency
+    return int(limits["ConcurrentExecutions"])

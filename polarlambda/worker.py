@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from polarlambda.connect import WorkerLimits, worker_limits
+from polarlambda.connect import WorkerLimits, account_concurrency, worker_limits
 from polarlambda.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,10 +59,11 @@ class DeployedWorker:
 
         Planned once for every shape and dtype of x. Raises `PlanRefused`.
         """
-        from coordinator.planning import QUICK_ROUNDS, plan_multiply
+        from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
 
         key = (manifest.digest, x_shape, x_dtype.str)
         if key not in self._billings:
+            concurrency = self._concurrency(manifest.workers)
             plan = plan_multiply(
                 manifest,
                 x_shape,
@@ -70,10 +71,21 @@ class DeployedWorker:
                 worker_memory_mb=self.limits.memory_mb,
                 worker_timeout=self.limits.timeout,
                 prices=self.limits.prices,
+                platform=Platform(concurrency=concurrency),
                 rounds=QUICK_ROUNDS,
             )
             self._billings[key] = self._billed(plan.to_json())
         return self._billings[key]
+
+    def _concurrency(self, workers: int) -> int:
+        """Workers that may be under way at once: what is reserved, else what the account may run,
+        which is asked only where it matters."""
+        if self.limits.reserved is not None:
+            return max(1, self.limits.reserved)
+        from coordinator.platform import Platform
+
+        default = Platform().concurrency
+        return default if workers <= default else account_concurrency(self.client)
 
     def series_plan(
         self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
@@ -121,6 +133,7 @@ class DeployedWorker:
             worker_timeout=self.limits.timeout,
             prices=self.limits.prices,
             planned=planned,
+            concurrency=self._concurrency(int(planned["workers"])),
         )
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
 from coordinator.pair_plan import plan_pair
 from coordinator.pair_run import start_pair
-from coordinator.planning import QUICK_ROUNDS, plan_multiply
+from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
 from coordinator.ports import Invoker
 from coordinator.refusals import PlanRefused
 from coordinator.relaunch import RelaunchRefused
@@ -135,6 +135,7 @@ def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: B
         on="lambda",
         coordinator_memory_mb=billing.coordinator_memory_mb,
         prices=billing.prices,
+        platform=Platform(concurrency=billing.concurrency) if billing.concurrency else None,
         rounds=QUICK_ROUNDS,
     )
     return replace(billing, planned=plan.to_json())

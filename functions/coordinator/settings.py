@@ -47,9 +47,9 @@ class CoordinatorSettings:
         """Raises `SettingsError` naming the variable.
 
         POLARLAMBDA_BUCKET, POLARLAMBDA_WORKER; POLARLAMBDA_WORKER_MEMORY (MB, 1769) and
-        POLARLAMBDA_WORKER_TIMEOUT (seconds, 300) as in the template; POLARLAMBDA_DISPATCH and
-        POLARLAMBDA_DISPATCH_FROM; POLARLAMBDA_DECODE with its memory and time-out as the worker's;
-        Lambda's own variables.
+        POLARLAMBDA_WORKER_TIMEOUT (seconds, 300) as in the template; POLARLAMBDA_DISPATCH,
+        POLARLAMBDA_DISPATCH_FROM and POLARLAMBDA_CONCURRENCY (1000); POLARLAMBDA_DECODE with its
+        memory and time-out as the worker's; Lambda's own variables.
         """
         missing = [
             n for n in ("POLARLAMBDA_BUCKET", "POLARLAMBDA_WORKER") if not environment.get(n)
@@ -63,6 +63,7 @@ class CoordinatorSettings:
                 _positive(environment, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", 2048)
             ),
             prices=_prices(environment.get("AWS_REGION", "us-east-1")),
+            concurrency=int(_positive(environment, "POLARLAMBDA_CONCURRENCY", 1000)),
         )
         return cls(
             bucket=environment["POLARLAMBDA_BUCKET"],

@@ -17,13 +17,14 @@ from blockstore import keys
 from blockstore.bucket import Bucket
 from coordinator.collect import fetch_threads
 from coordinator.encoding_plan import plan_encoding
+from coordinator.fan_out import TREE_FROM
 from coordinator.outcome import Outcome
 from coordinator.platform import Platform
 from coordinator.report import Billing
 from coordinator.run import start_run
 from coordinator.run_plan import block_work, planned_task
 from polarcodes.delays import DelayModel, make_delays
-from polarlambda.simulation.fleet_invoker import PoolInvoker
+from polarlambda.simulation.fleet_invoker import FleetInvoker
 from polarlambda.simulation.fleet_lambda import Counts, FleetLambda, Work
 from polarlambda.simulation.fleet_limits import FleetLimits
 from polarlambda.simulation.fleet_store import FleetStore
@@ -39,6 +40,8 @@ class Fleet:
     shape, dtype, columns : of the matrix, and columns of x; workers, data_blocks : N and s
     delays : seconds beyond the undelayed task, drawn with `seed`; silent : how many workers die
     charge : processor seconds of the coordinator count as time (see `World`)
+    window : the coordinator holds back what is beyond the concurrency, or leaves that to Lambda
+    tree_from : workers from which on dispatch functions invoke them
     """
 
     shape: tuple[int, int]
@@ -55,6 +58,8 @@ class Fleet:
     seed: int = 0
     charge: float = 0.0
     until: str = "exact"
+    window: bool = True
+    tree_from: int = TREE_FROM
 
     def lift(self, name: str) -> Fleet:
         """The same fleet without a limit (`fleet_limits.LIMITS`), "stragglers", or the
@@ -139,7 +144,7 @@ def simulate(fleet: Fleet) -> FleetRun:
     threads = limits.threads or fetch_threads(fleet.workers)
     store = FleetStore(world, limits, threads, fleet.seed)
     function = FleetLambda(world, limits, store, work, fleet.seed)
-    invoker = PoolInvoker(world, limits, function)
+    invoker = FleetInvoker(world, limits, function, fleet.tree_from)
     outcome = start_run(
         Bucket(store, "simulated"),
         manifest,
@@ -148,7 +153,11 @@ def simulate(fleet: Fleet) -> FleetRun:
         invoker=invoker,
         run=keys.new_run_id(int(EPOCH * 1000), fleet.seed.to_bytes(10, "big")),
         clock=WorldClock(world),
-        billing=Billing(worker_memory_mb=fleet.memory_mb, worker_timeout=fleet.timeout),
+        billing=Billing(
+            worker_memory_mb=fleet.memory_mb,
+            worker_timeout=fleet.timeout,
+            concurrency=limits.platform.concurrency if fleet.window else 0,
+        ),
         threads=1,
     )
     wanted = product[: fleet.shape[0]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from blockstore.tasks import WorkerTask
-from coordinator.ports import InvokeReport
+from coordinator.fan_out import parts
+from coordinator.ports import Invocation, InvokeReport
 from polarlambda.simulation.fleet_lambda import FleetLambda
 from polarlambda.simulation.fleet_limits import FleetLimits
 from polarlambda.simulation.fleet_world import World
 
-__all__ = ["PoolInvoker"]
+__all__ = ["FleetInvoker"]
 
 
 class Pool:
@@ -22,34 +22,49 @@ class Pool:
         self._lanes = [world.time] * threads
         self._processor = world.time
 
-    def request(self, seconds: float, done: Callable[[], None]) -> None:
-        """Make one that takes `seconds`; `done` happens then."""
+    def request(self, seconds: float, done: Callable[[], None]) -> float:
+        """Make one that takes `seconds`; `done` happens when it is over, which is returned."""
         begin = max(self._lanes[0], self._world.time)
         self._processor = max(self._processor, begin) + self._cpu
         end = max(begin + seconds, self._processor)
         heapq.heapreplace(self._lanes, end)
         self._world.at(end, done)
+        return end
 
 
-class PoolInvoker:
-    """`coordinator.invoker.LambdaInvoker` on virtual time."""
+class FleetInvoker:
+    """`LambdaInvoker` and `TreeInvoker` on virtual time.
 
-    def __init__(self, world: World, limits: FleetLimits, function: FleetLambda) -> None:
-        self._world, self._function = world, function
-        self._seconds = limits.platform.invoke_seconds
-        self._pool = Pool(world, limits.platform.invoke_threads, limits.invoke_cpu)
+    A dispatch function is asked synchronously: a thread of the client waits for it while it starts
+    and makes the invocations of its part with threads and a processor of its own.
+    """
+
+    def __init__(
+        self, world: World, limits: FleetLimits, function: FleetLambda, tree_from: int
+    ) -> None:
+        self._world, self._limits, self._function = world, limits, function
+        self._tree_from = tree_from
+        self._threads = limits.platform.invoke_threads
+        self._pool = Pool(world, self._threads, limits.invoke_cpu)
+        self._waiters = Pool(world, self._threads, limits.invoke_cpu)
         self._reports: list[InvokeReport] = []
         self._closed = False
-        self.requests = 0
+        self.requests = 0  # of the coordinator
+        self.dispatches = 0
 
     def check(self) -> None:
         """Nothing is missing here."""
 
-    def submit(self, tasks: Sequence[WorkerTask]) -> None:
+    def submit(self, tasks: Sequence[Invocation]) -> None:
         """See `coordinator.ports.Invoker.submit`."""
         with self._world.outside():
-            for task in tasks:
-                self._pool.request(self._seconds, lambda task=task: self._accept(task))
+            if len(tasks) < self._tree_from:
+                for task in tasks:
+                    self._direct(task)
+                return
+            size = parts(len(tasks), self._threads)
+            for first in range(0, len(tasks), size):
+                self._dispatch(tasks[first : first + size])
 
     def reports(self) -> list[InvokeReport]:
         """See `coordinator.ports.Invoker.reports`."""
@@ -61,9 +76,36 @@ class PoolInvoker:
         """See `coordinator.ports.Invoker.close`."""
         self._closed = True
 
-    def _accept(self, task: WorkerTask) -> None:
-        if self._closed:
-            return
+    def _direct(self, task: Invocation) -> None:
+        seconds = self._limits.platform.invoke_seconds
+
+        def accepted() -> None:
+            if not self._closed:
+                self.requests += 1
+                self._function.invoke(task)
+                self._reports.append(InvokeReport(task.worker, task.attempt))
+
+        self._pool.request(seconds, accepted)
+
+    def _dispatch(self, tasks: Sequence[Invocation]) -> None:
+        """The time that a dispatch function takes is known when it is asked."""
+        limits = self._limits
+        seconds = limits.platform.invoke_seconds
+        waves = -(-len(tasks) // self._threads)
+        work = max(waves * seconds, len(tasks) * limits.invoke_cpu)
+        whole = seconds + limits.dispatch_cold_seconds + work
+        reports = [InvokeReport(task.worker, task.attempt) for task in tasks]
+
+        def answered() -> None:
+            self._reports += reports
+
+        end = self._waiters.request(whole, answered)
         self.requests += 1
-        self._function.invoke(task)
-        self._reports.append(InvokeReport(task.worker, task.attempt))
+        self.dispatches += 1
+        for number, task in enumerate(tasks):
+            done = max((number // self._threads + 1) * seconds, (number + 1) * limits.invoke_cpu)
+            self._world.at(end - work + done, lambda task=task: self._start(task))
+
+    def _start(self, task: Invocation) -> None:
+        if not self._closed:
+            self._function.invoke(task)

@@ -27,6 +27,7 @@ from polarlambda.simulation.iterations_schemes import Scheme, Times, Timing
 __all__ = ["Clock", "SimulatedMatrix"]
 
 DRAWN = 64  # rounds at a time
+KEPT = 64  # exact products, to refer to
 MB_PER_GB = 1024
 ESTIMATORS = {"best": "best", "paper": "sketch"}
 
@@ -86,7 +87,7 @@ class SimulatedMatrix:
         self.gigabytes = memory_mb / MB_PER_GB
         self._rng = np.random.default_rng(seed)
         self._waiting: list[_Round] = []
-        self._exact: tuple[str, NDArray[Any], NDArray[Any]] | None = None
+        self._exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}  # run: x, A x
         self._products = 0
 
     @property
@@ -108,7 +109,7 @@ class SimulatedMatrix:
 
         error=X stops at the first number of answers whose predicted error is X relative to A x;
         the coordinator estimates the norms that this takes, the simulation knows them. A reference
-        is the last exact product. Raises ValueError for what is not simulated.
+        is one of the latest exact products. Raises ValueError for what is not simulated.
         """
         del deadline
         round_, asked = self._round(), parse_until(until)
@@ -134,7 +135,9 @@ class SimulatedMatrix:
         elif asked.kind not in ("exact", "tasks"):
             raise ValueError(f"until={until!r} is not simulated")
         if exact:
-            self._exact = run, x.copy(), product
+            self._exact[run] = x.copy(), product
+            if len(self._exact) > KEPT:
+                del self._exact[next(iter(self._exact))]
         if on_event is not None:
             self._tell(on_event, run, round_, arrived)
         seconds = end + self.timing.collect
@@ -194,9 +197,10 @@ class SimulatedMatrix:
         if reference is None:
             return np.zeros_like(product), product
         name = reference.run if isinstance(reference, Result) else reference
-        if self._exact is None or self._exact[0] != name:
-            raise ValueError(f"{name} is not the last exact product")
-        return self._exact[2], self.A @ (x - self._exact[1])
+        if name not in self._exact:
+            raise ValueError(f"{name} is none of the last {KEPT} exact products")
+        there, known = self._exact[name]
+        return known, self.A @ (x - there)
 
     def _enough(
         self, bound: float, change: NDArray[Any], product: NDArray[Any], estimator: str

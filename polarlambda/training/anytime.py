@@ -33,7 +33,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["Cycle", "Stop", "allowed_error", "best_stop", "decrease", "two_product_error"]
+__all__ = [
+    "Cycle",
+    "Stop",
+    "allowed_error",
+    "best_stop",
+    "decrease",
+    "in_turn",
+    "two_product_error",
+]
+
+MOST_ALLOWED = 0.9
+"""What a product is asked for at most, where it may as well be off by more."""
 
 
 def decrease(eta: float) -> float:
@@ -46,11 +57,12 @@ def decrease(eta: float) -> float:
 
 
 def allowed_error(eta: float, gradient: float, product: float) -> float:
-    """The relative error X of a product A x that keeps ||e|| <= eta ||g||: for `until="error=X"`.
+    """The relative error X of a product A x that keeps ||e|| <= eta ||g||: for `until="error=X"`,
+    `MOST_ALLOWED` at most.
 
-    gradient, product: ||g|| and ||A x||, in the same units; inf where A x is zero.
+    gradient, product: ||g|| and ||A x||, in the same units.
     """
-    return eta * gradient / product if product > 0 else math.inf
+    return min(eta * gradient / product, MOST_ALLOWED) if product > 0 else MOST_ALLOWED
 
 
 def two_product_error(
@@ -106,6 +118,14 @@ def best_stop(drift: float, errors: Sequence[float], costs: Sequence[float], rat
         for m, (error, cost) in enumerate(zip(errors, costs, strict=True), 1)
     ]
     return max(stops, key=lambda stop: stop.decrease - rate * stop.cost)
+
+
+def in_turn(first: Stop, second: Stop) -> Stop:
+    """Two products of one gradient, one after the other: errors that have nothing to do with each
+    other add up by squares, costs add up; `arrivals` are those of the second."""
+    eta = math.hypot(first.eta, second.eta)
+    bearable = math.hypot(first.bearable, second.bearable)
+    return Stop(second.arrivals, eta, first.cost + second.cost, decrease(eta), bearable)
 
 
 def _stop(arrivals: int, eta: float, cost: float, worth: float) -> Stop:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coordinator import events
 from polarcodes.estimators import expected_error
 from polarlambda.training.anytime import allowed_error
 from polarlambda.training.anytime_steps import AnytimeSteps
+from polarlambda.training.arrival_times import ArrivalTimes
 from polarlambda.training.gradients import Gradient, Spent
 from polarlambda.training.gram import GramGradient
 from polarlambda.training.models import Array
@@ -24,43 +23,6 @@ if TYPE_CHECKING:
 
 ESTIMATES = 0.5
 """A tolerance that allows estimates, as any does that is not 0."""
-
-REMEMBERED = 10  # products whose arrivals foretell those of the next one
-
-
-class ArrivalTimes:
-    """Seconds at which the first, second, ... answer came, over the latest products."""
-
-    def __init__(self) -> None:
-        self._products: list[list[float]] = []
-        self._tail = 0.0
-
-    def begin(self) -> Callable[[events.Event], None]:
-        """For `on_event` of a new product."""
-        times: list[float] = []
-        self._products = [*self._products[1 - REMEMBERED :], times]
-
-        def hear(event: events.Event) -> None:
-            if isinstance(event, events.Arrived):
-                times.append(event.t)
-
-        return hear
-
-    def end(self, seconds: float) -> None:
-        """The product took so long in all; what comes after its last answer comes after any."""
-        last = self._products[-1]
-        if last:
-            self._tail = max(0.0, seconds - last[-1])
-
-    def forecast(self, most: int) -> list[float]:
-        """Mean seconds of a product that ends at 1, 2, ... `most` answers; as far as they came."""
-        costs: list[float] = []
-        for m in range(most):
-            known = [times[m] for times in self._products if len(times) > m]
-            if not known:
-                break
-            costs.append(max(float(np.mean(known)) + self._tail, costs[-1] if costs else 0.0))
-        return costs
 
 
 @dataclass(frozen=True)
@@ -117,7 +79,7 @@ class AnytimeGram:
             return self._gram.assembled(theta, Rows(np.zeros_like(weights)))
         distance = float(np.linalg.norm(weights - known.weights)) if known else 0.0
         bearable = self._bearable(distance) if known is not None and tolerance > 0 else 0.0
-        if known is not None and 0 < bearable < 1:
+        if known is not None and bearable > 0:
             result = self._run(weights, f"error={bearable:.6g}", known.run)
         else:
             result = self._run(weights, "exact", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -105,13 +105,13 @@ def make_carrier(
     moments: Array | None,
     asked: Mapping[str, Any],
     on_iterate: Callable[[Iterate], None] | None,
-    code: ErasureCode | None = None,
+    codes: Sequence[ErasureCode] = (),
 ) -> Carrier:
-    """The training of a spec, ready to run. asked : goals and limits by name; code : the matrix's,
-    needed for anytime steps."""
+    """The training of a spec, ready to run. asked : goals and limits by name; codes : of its
+    matrices, needed for anytime steps."""
     stop, wanted = make_stop(asked)
     objective = make_objective(spec, targets)
-    descent = make_descent(spec, objective, stop, *products, moments, time.monotonic, code)
+    descent = make_descent(spec, objective, stop, *products, moments, time.monotonic, codes)
     if on_iterate is None:
         return Carrier(store, spec, targets, descent, wanted)
     return Carrier(store, spec, targets, descent, wanted, on_iterate)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from blockstore.bucket import Bucket
     from blockstore.derived import Derived
     from blockstore.manifest import Manifest
+    from polarcodes import ErasureCode
     from polarlambda.matrix import CodedMatrix
 
 Form = Literal["samples", "gram"]
@@ -53,6 +54,12 @@ class TrainingData:
     def features(self) -> int:
         """d."""
         return self.matrix.shape[1]
+
+    @property
+    def codes(self) -> tuple[ErasureCode, ...]:
+        """Of the matrices that an iteration multiplies by."""
+        both = self.form == "samples" and self.transpose is not None
+        return (self.matrix.code, self.transpose.code) if both else (self.matrix.code,)
 
     def planned_cost(self, outputs: int) -> float:
         """Dollars that one iteration is planned to cost, for k outputs."""

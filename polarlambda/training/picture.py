@@ -64,7 +64,7 @@ def draw_history(history: Sequence[Facts], path: Path, title: str) -> None:
                 markersize=4,
                 markerfacecolor="white",
                 markeredgecolor="#1f5fa8",
-                label="some rows left out",
+                label="estimated, or with rows left out",
             )
             axes.legend(frameon=False)
         axes.set_xlabel("seconds since the training began")

@@ -26,6 +26,7 @@ class Multiplier(Protocol):
         *,
         until: str = "exact",
         deadline: float | None = None,
+        estimator: str = "best",
         reference: str | Result | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
@@ -85,6 +86,7 @@ class Product:
         x: Array,
         until: str,
         *,
+        estimator: str = "best",
         reference: str | None = None,
         hear: Callable[[Event], None] | None = None,
     ) -> Result:
@@ -100,6 +102,7 @@ class Product:
             x,
             until=until,
             deadline=self._deadline,
+            estimator=estimator,
             reference=reference,
             on_event=tell if heard else None,
         )

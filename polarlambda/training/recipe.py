@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from polarlambda.errors import BadInput
 from polarlambda.training.advance import make_advance
 from polarlambda.training.anytime_gram import ESTIMATES, AnytimeGram
+from polarlambda.training.anytime_samples import AnytimeSamples
 from polarlambda.training.centred import Centred
-from polarlambda.training.gradients import LineSource
+from polarlambda.training.gradients import GradientSource, LineSource
 from polarlambda.training.gram import GramGradient, Moments
 from polarlambda.training.loop import Descent
 from polarlambda.training.models import Array, make_model
@@ -54,17 +55,16 @@ def check_recipe(
     Tolerance(tolerance, tighten)
     make_advance(step, momentum, beta, exact=tolerance == 0)
     if anytime:
-        _check_anytime(model, step, momentum, tolerance)
+        _check_anytime(step, momentum, tolerance)
 
 
-def _check_anytime(model: str, step: float | str, momentum: str | None, tolerance: float) -> None:
-    if model not in ("least-squares", "ridge"):
-        raise BadInput(f"anytime steps train least-squares and ridge, not {model}")
+def _check_anytime(step: float | str, momentum: str | None, tolerance: float) -> None:
     if step == "line" or momentum not in (None, "none"):
         raise BadInput(
             "anytime steps need a fixed step without momentum: give step (--step A), at most one "
-            "over the largest eigenvalue of X^T X / n (plus l2); lengths that a line search takes "
-            "are in the history of --step line --iterations 5"
+            "over c times the largest eigenvalue of X^T X / n, plus l2 (c = 1, logistic 1/4, "
+            "multinomial 1/2); lengths that a line search takes are in the history of --step line "
+            "--iterations 5"
         )
     if tolerance:
         raise BadInput(
@@ -109,27 +109,45 @@ def make_descent(
     transposed: Multiply | None,
     moments: Array | None,
     clock: Callable[[], float],
-    code: ErasureCode | None = None,
+    codes: Sequence[ErasureCode] = (),
 ) -> Descent:
     """What descends: for a spec, products with its matrices, and the sums that it needs (`moments`,
-    (d, m): X^T [Y, 1] of a Gram form, X^T 1 where coordinates are centred). `code` is the matrix's,
-    from which anytime steps take how good an estimate is."""
-    source: LineSource
+    (d, m): X^T [Y, 1] of a Gram form, X^T 1 where coordinates are centred). `codes` are those of
+    the matrix and of its transpose, from which anytime steps know how good estimates are."""
+    sums = None
     if spec.form == "gram" and moments is not None:
         sums = Moments(np.asarray(moments[:, :-1]), np.asarray(moments[:, -1:]))
-        source = gram = GramGradient(product, sums, objective)
-        if spec.anytime:
-            if code is None or not isinstance(product, Product):
-                raise BadInput("anytime steps need runs of a coded matrix, and its code")
-            estimates = AnytimeGram(product, code, gram)
-            advance = make_advance(spec.step, spec.momentum, spec.beta, exact=False)
-            return Descent(estimates, advance, stop, Tolerance(ESTIMATES), clock)
+    elif transposed is None:
+        raise BadInput("gradients need the transpose, or X^T Y and the Gram matrix")
+    if spec.anytime:
+        estimates = _make_anytime(spec, objective, sums, product, transposed, codes)
+        advance = make_advance(spec.step, spec.momentum, spec.beta, exact=False)
+        return Descent(estimates, advance, stop, Tolerance(ESTIMATES), clock)
+    source: LineSource
+    if sums is not None:
+        source = GramGradient(product, sums, objective)
     elif transposed is not None:
         source = SampleGradient(spec.features, product, transposed, objective)
-    else:
-        raise BadInput("gradients need the transpose, or X^T Y and the Gram matrix")
     if moments is not None and centres(spec):
         source = Centred(source, np.asarray(moments[:, -1:]) / spec.samples)
     exact = spec.tolerance == 0
     advance = make_advance(spec.step, spec.momentum, spec.beta, exact=exact)
     return Descent(source, advance, stop, Tolerance(spec.tolerance, spec.tighten), clock)
+
+
+def _make_anytime(
+    spec: TrainingSpec,
+    objective: Objective,
+    sums: Moments | None,
+    product: Multiply,
+    transposed: Multiply | None,
+    codes: Sequence[ErasureCode],
+) -> GradientSource:
+    if not (isinstance(product, Product) and codes):
+        raise BadInput("anytime steps need runs of a coded matrix, and its code")
+    if sums is not None:
+        return AnytimeGram(product, codes[0], GramGradient(product, sums, objective))
+    if not (isinstance(transposed, Product) and len(codes) == 2 and not isinstance(spec.step, str)):
+        raise BadInput("anytime steps by two products need the transpose, and a fixed step")
+    products, both = (product, transposed), (codes[0], codes[1])
+    return AnytimeSamples(products, both, spec.features, objective, spec.step)

@@ -73,7 +73,7 @@ def train(
         `polarlambda.training.samples` and `.gram`; tighten : its factor from one iteration to the
         next
     anytime : products stop at the error that their step can bear, as differences to the last exact
-        one (docs/anytime.md); for Gram matrices and fixed steps without momentum
+        one (docs/anytime.md); for fixed steps without momentum
     gradient_norm : goal, relative to the first gradient's (default 1e-4); loss : goal, a value of f
     iterations, seconds, dollars : limits
     transpose : name of the encoded transpose; found by its digest if not given
@@ -124,11 +124,6 @@ def train(
                 f"{name!r} is a Gram matrix, which trains least-squares and ridge, not {model}: "
                 "encode the matrix itself, and its transpose"
             )
-        if anytime and found.form != "gram":
-            raise BadInput(
-                f"anytime steps take one product with X^T X, and {name!r} is X: encode its Gram "
-                "matrix (--gram) and name that"
-            )
         targets = read_labels(labels, model, found.samples, classes=classes)
         outputs = targets.values.shape[1]
         check_dollars(found, outputs, dollars)
@@ -168,8 +163,8 @@ def train(
         store.create(spec, targets.given, moments)
         if on_start is not None:
             on_start(training, spec.notes)
-        code = found.matrix.code
-        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, code)
+        codes = found.codes if anytime else ()
+        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
         return carrier.run(spent)
 
 
@@ -223,8 +218,8 @@ def resume_training(
         moments = store.load_moments() if spec.form == "gram" or centres(spec) else None
         products = open_products(found, spec.mode, spec.deadline, on_event, stack)
         asked = {**spec.stop, **{k: v for k, v in (stop or {}).items() if v is not None}}
-        code = found.matrix.code
-        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, code)
+        codes = found.codes if spec.anytime else ()
+        carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)
         if on_start is not None:
             on_start(training, spec.notes)
         return carrier.run()

@@ -23,6 +23,7 @@ COLUMNS = (
     "tolerance",
     "recovered",
     "exact",
+    "error",
 )
 
 
@@ -120,4 +121,5 @@ def row(facts: Facts) -> tuple[float | int | bool, ...]:
         facts.tolerance,
         facts.recovered,
         facts.exact,
+        facts.error,
     )

@@ -112,7 +112,7 @@ def test_with_a_reference_the_same_error_takes_fewer_answers():
     assert near.arrivals == 1 and not near.exact
     error = np.linalg.norm(near.value - product.A @ (x + 0.01)) / np.linalg.norm(near.value)
     assert error < 0.02
-    with pytest.raises(ValueError, match="not the last exact"):
+    with pytest.raises(ValueError, match="none of the last"):
         product.multiply(x, until="error=0.01", reference=near.run)
 
 
