@@ -2,9 +2,9 @@
 
     python -m examples.compare cartpole [--small] [--picture FILE]
 
-The others are pendulum, kernel_ridge and attack. Both have the same delays (a seeded model) and as many workers. The baseline's directions are
-Gaussian, and an iteration waits for all of them. The table has the score at equal evaluations and
-at equal time: the coded run's whole, whatever the baseline had by then.
+The others are pendulum, kernel_ridge and attack. Both have the same delays (a seeded model) and as
+many workers. The baseline's directions are Gaussian, and an iteration waits for all of them. The
+table has the score at equal evaluations, and what the baseline had when the coded run had ended.
 """
 
 from __future__ import annotations
