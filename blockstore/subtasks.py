@@ -18,6 +18,9 @@ from blockstore.errors import ManifestError
 
 __all__ = ["MOST_SUBTASKS", "Subtasks"]
 
+MOST_WORKERS = 1 << 14
+"""Of a run: what plans, journals and listings are tested with."""
+
 MOST_SUBTASKS = 64  # an event names the missing ones; every result costs a request
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
+from blockstore.subtasks import MOST_WORKERS
 from coordinator.candidates import block_counts, worker_counts
 from coordinator.default_code import AUTO, CodeFamily, choose_family
 from coordinator.expected_time import ExpectedTime, expected_time, full_range, planned_shares
@@ -97,6 +98,9 @@ def choose_code(
             0.125,
             "must be the share of redundant workers, at least 0 and below 1",
         )
+    for name, given in (("workers", workers), ("data_blocks", data_blocks)):
+        if isinstance(given, int) and given > MOST_WORKERS:
+            raise PlanRefused(name, given, MOST_WORKERS, "is more than the workers of a run")
     model = delays if delays is not None else make_delays("lambda-rare-tail")
     matrix = checked_matrix(shape, dtype)
     search = _Search(

@@ -60,17 +60,22 @@ class ExpectedTime:
 
     @property
     def verdict(self) -> str:
-        """One sentence that says whether coding pays."""
+        """Whether coding pays, and by which times."""
         if self.code == "uncoded":
-            return (
-                f"No coding: every worker is needed, expected {self.coded:.2f} s ({self.delays})."
-            )
+            return f"{self.judgement}: expected {self.coded:.2f} s ({self.delays})."
         both = f"{self.coded:.2f} s with coding, {self.uncoded:.2f} s without ({self.delays})"
+        return f"{self.judgement}: expected {both}."
+
+    @property
+    def judgement(self) -> str:
+        """Whether coding pays, without figures."""
+        if self.code == "uncoded":
+            return "No coding: every worker is needed"
         if self.pays:
-            return f"Coding pays: expected {both}."
+            return "Coding pays"
         return (
-            f"Coding does not pay here: expected {both}. It still survives lost workers; "
-            "for time alone use the code `uncoded`."
+            "Coding does not pay here (it still survives lost workers; for time alone use the "
+            "code `uncoded`)"
         )
 
 

@@ -10,14 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from blockstore.memory import PREFETCH, worker_memory
+from blockstore.subtasks import MOST_WORKERS
 from blockstore.tasks import WorkerTask
 from coordinator.budget import FUNCTION_SHARE, least_memory
 from coordinator.form import AnswerForm
 from coordinator.platform import MB, Platform
 from coordinator.refusals import PlanRefused
 from coordinator.task_time import BlockWork, task_time
-
-MOST_WORKERS = 1 << 14
 
 
 def check_fits(

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockstore import decode_keys, keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
 from blockstore.errors import CorruptObject, ObjectMissing
 from blockstore.manifest import Manifest
+from blockstore.products import StoredProduct
 from blockstore.records import RunSpec, RunStatus
 from blockstore.runs import RunStore
 from coordinator.decode import Decoding
@@ -124,6 +126,10 @@ def check_reference(
             f"reference {run} was a product of {whose}, and this is one of {manifest.name!r}: "
             "refer to a run on the same encoded matrix"
         )
+    if spec.right is not None:
+        raise InputRefused(
+            f"reference {run} was a product of two encoded matrices: there is no x to differ from"
+        )
     if spec.x_shape != tuple(x_shape):
         raise InputRefused(
             f"reference {run} multiplied x of shape {spec.x_shape}, but this x has shape "
@@ -147,14 +153,16 @@ def load_reference(
     """Check an exact run and read its x and its product.
 
     Raises `InputRefused` as `check_reference` does, and for objects that are gone or damaged.
-    Cost: four GETs.
+    Cost: four GETs, and some more for a product in parts.
     """
     spec, status = check_reference(bucket, run, manifest, x_shape)
     store = RunStore(bucket, run)
     try:
         read = store.load_x if spec.reference is None else store.load_asked
         x = read(shape=spec.x_shape)
-        product = store.get_final()
+        npy = spec.result == "npy"
+        key = keys.final_result_key(run) if npy else decode_keys.zarr_prefix(run)
+        product = StoredProduct.open(bucket, key).load()
     except (ObjectMissing, CorruptObject) as exc:
         raise InputRefused(f"reference {run} is not whole any more: {exc}") from exc
     if spec.reference is None and array_digest(x) != spec.x_digest:

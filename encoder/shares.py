@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from blockstore.subtasks import MOST_SUBTASKS, Subtasks
+from blockstore.subtasks import MOST_SUBTASKS, MOST_WORKERS, Subtasks
 from encoder.errors import SubtasksRefused
 from polarcodes import ErasureCode
 from polarcodes.randomness import words
@@ -35,6 +35,11 @@ def share_out(code: ErasureCode, rows: int, subtasks: int, per_object: int = 1) 
     does not divide the code's blocks, or for more data blocks than the matrix has rows.
     """
     check_subtasks(subtasks, per_object)
+    if code.workers // subtasks > MOST_WORKERS:
+        raise SubtasksRefused(
+            f"workers must be at most {MOST_WORKERS:,}, got {code.workers // subtasks:,}: make the "
+            "code with fewer, or give each more subtasks"
+        )
     if subtasks == 1:
         return None
     if code.workers % subtasks:

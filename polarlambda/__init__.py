@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polarlambda.encoding import encode
     from polarlambda.errors import BadInput, PlatformError, PolarlambdaError, SettingMissing
-    from polarlambda.matrices import delete_matrix, list_matrices, show_matrix
+    from polarlambda.matrices import delete_matrix, list_matrices, read_companion, show_matrix
     from polarlambda.matrix import CodedMatrix
     from polarlambda.pair_planning import MatmulPlan, plan_matmul
     from polarlambda.pair_product import matmul
@@ -47,7 +47,7 @@ _MODULES = {
     "errors": ("BadInput", "PlatformError", "PolarlambdaError", "SettingMissing"),
     "pair_planning": ("MatmulPlan", "plan_matmul"),
     "pair_product": ("matmul",),
-    "matrices": ("delete_matrix", "list_matrices", "show_matrix"),
+    "matrices": ("delete_matrix", "list_matrices", "read_companion", "show_matrix"),
     "matrix": ("CodedMatrix",),
     "planning": ("plan_matrix",),
     "result": ("Arrival", "Result"),
@@ -83,6 +83,7 @@ __all__ = [
     "matmul",
     "plan_matmul",
     "plan_matrix",
+    "read_companion",
     "resume_run",
     "resume_training",
     "show_matrix",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from encoder.fanout import RemoteEngine
     from encoder.progress import Listener
 
-CONCURRENCY = 64  # calls under way at once, a thread waiting for each
+CONCURRENCY = 200  # calls under way at once, a thread waiting for each
 THROTTLED_ATTEMPTS = 12
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 20.0

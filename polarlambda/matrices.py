@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polarlambda.connect import Place
+from polarlambda.errors import BadInput
 
 if TYPE_CHECKING:
     from blockstore.manifest import Manifest
@@ -34,6 +35,22 @@ def delete_matrix(name: str, **place: str | None) -> int:
     return delete_matrix(Place(**place).open_bucket(), name)
 
 
+def read_companion(name: str, companion: str, **place: str | None) -> bytes:
+    """A file that belongs to the rows of a matrix, such as "labels.npy" of one made of images.
+
+    Raises `MatrixMissing`, and `BadInput` for a file that the matrix does not have.
+    """
+    from blockstore.keys import companion_key
+    from blockstore.manifest import load_manifest
+
+    bucket = Place(**place).open_bucket()
+    manifest = load_manifest(bucket, name)
+    if companion not in manifest.companions:
+        has = ", ".join(manifest.companions) or "none"
+        raise BadInput(f"matrix {name!r} has no file {companion!r}; it has {has}")
+    return bucket.get(companion_key(name, manifest.encoding, companion))
+
+
 def describe(manifest: Manifest) -> dict[str, Any]:
     """A manifest in the numbers that a person asks for; plain JSON."""
     import numpy as np
@@ -60,5 +77,6 @@ def describe(manifest: Manifest) -> dict[str, Any]:
         "encoding": manifest.encoding,
         "source": manifest.source,
         "source_digest": manifest.source_digest,
+        "companions": list(manifest.companions),
         **({"derived": manifest.derived.to_json()} if manifest.derived else {}),
     }

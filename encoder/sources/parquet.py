@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from encoder.errors import SourceRefused
 from encoder.progress import Counter
-from encoder.sources.converted import ConvertedSource, RowSpool, missing_library
+from encoder.sources.converted import ConvertedSource, RowSpool, missing_library, too_small
 from encoder.sources.source import check_matrix
 
 SUFFIXES = (".parquet", ".pq")
-ARROW_BYTES = 112 << 20  # the library, its allocator, and the pages being decoded
+ARROW_BYTES = 80 << 20  # the library and its allocator
+BUFFER_BYTES = 64 << 10
+# A column while it is read: a page of 1 MB compressed and decompressed, its dictionary, its values.
+COLUMN_BYTES = 5 << 20
+COPIES = 3  # of a column of a row group that is smaller than that
 EXACT = 1 << 53  # integers beyond are not all floats
-MOST_ROWS = 1 << 16
+MOST_ROWS = 1 << 13
 
 
 class ParquetSource(ConvertedSource):
@@ -39,7 +43,7 @@ class ParquetSource(ConvertedSource):
         paths = parquet_paths(path)
         try:
             for each in paths:
-                self._files.append(pq.ParquetFile(each, buffer_size=1 << 20, pre_buffer=False))
+                self._files.append(pq.ParquetFile(each, buffer_size=BUFFER_BYTES, pre_buffer=False))
         except (ArrowException, OSError) as exc:
             raise SourceRefused(f"{each}: cannot be read as a Parquet file: {exc}") from exc
         names = self._files[0].schema_arrow.names
@@ -89,8 +93,11 @@ class ParquetSource(ConvertedSource):
         """Stream the batches of every file."""
         from pyarrow import ArrowException
 
+        pages = max(self._pages(file.metadata) for file in self._files)
         width = self.shape[1] * self.dtype.itemsize
-        batch_rows = max(1, min(MOST_ROWS, memory // (6 * width)))
+        if pages + COPIES * width > memory:
+            raise too_small(self, pages + COPIES * width)
+        batch_rows = max(1, min(MOST_ROWS, (memory - pages) // (COPIES * width)))
         row = 0
         for file in self._files:
             try:
@@ -105,6 +112,21 @@ class ParquetSource(ConvertedSource):
                 raise SourceRefused(
                     f"{self.description}: cannot be read after row {row}: {exc}"
                 ) from exc
+
+    def _pages(self, metadata: Any) -> int:
+        """Bytes that the pages of all columns take while the largest row group is read."""
+        most = 0
+        for group in range(metadata.num_row_groups):
+            chunks = (
+                metadata.row_group(group).column(place) for place in range(metadata.num_columns)
+            )
+            sizes = (
+                min(COLUMN_BYTES, COPIES * chunk.total_uncompressed_size)
+                for chunk in chunks
+                if chunk.path_in_schema in self._columns
+            )
+            most = max(most, sum(sizes))
+        return most
 
     def _block(self, batch: Any, row: int) -> NDArray[Any]:
         block = np.empty((batch.num_rows, len(self._columns)), self.dtype)

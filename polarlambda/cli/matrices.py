@@ -1,6 +1,8 @@
-"""``polarlambda matrices list | show | delete``."""
+"""``polarlambda matrices list | show | get | delete``."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -64,6 +66,21 @@ def show(name: str, as_json: bool, stack: str | None) -> None:
         if field.endswith("_bytes"):
             value = f"{format_size(value)} ({value} bytes)"
         click.echo(f"{field.replace('_', ' '):<16} {value}")
+
+
+@matrices.command()
+@click.argument("name")
+@click.argument("file")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Where to write it."
+)
+@stack_option
+def get(name: str, file: str, output: Path, stack: str | None) -> None:
+    """Download FILE of the rows of NAME: labels.npy, names.txt or images.json."""
+    from polarlambda.matrices import read_companion
+
+    output.write_bytes(read_companion(name, file, stack=stack))
+    click.echo(f"{file} in {output}")
 
 
 @matrices.command()

@@ -174,7 +174,8 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     blocks = f"s r = {run.data_blocks}" if r > 1 else f"s = {run.data_blocks}"
     line("code", f"{run.code}, N = {run.workers} workers{each}, {blocks} data blocks")
     for reason in encoding.choice.explanation if encoding else ():
-        line("", reason)
+        if reason != encoding.choice.time.verdict:  # that of the product itself comes below
+            line("", reason)
     line(
         "block",
         f"{run.block_rows} x {columns} {run.block_dtype}, {size(stored.block_bytes)}, in "
@@ -211,8 +212,10 @@ def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
     )
     line("expected time", f"{time.coded:.2f} s with coding (99 %: {time.coded_p99:.2f} s)")
     line("", f"{time.uncoded:.2f} s without (99 %: {time.uncoded_p99:.2f} s), under {time.delays}")
+    line("", time.judgement)
     for note in run.notes:
-        line("note", note)
+        if note != time.verdict:
+            line("note", note)
 
 
 def _encode_on_lambda(encoding: EncodingPlan) -> str:

@@ -90,6 +90,14 @@ class StepType(click.ParamType):
 @click.option("--transpose", metavar="NAME", help="The encoded transpose; else found by digest.")
 @click.option("--data", metavar="X.npy", help="X, for X^T y when NAME is a Gram matrix.")
 @click.option("--deadline", type=float, metavar="SECONDS", help="Of each product.")
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "resident", "invoke"]),
+    default="auto",
+    show_default=True,
+    help="Workers that stay and keep their blocks, or are invoked for each product; auto: what is "
+    "planned to be cheaper.",
+)
 @click.option("--resume", metavar="TRAINING", help="Go on with a training instead.")
 @json_option
 @stack_option

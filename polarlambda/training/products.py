@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from polarlambda.training.models import Array
 if TYPE_CHECKING:
     from coordinator.events import Event
     from polarlambda.result import Result
+    from polarlambda.session_usage import SessionUsage
 
 
 class Multiplier(Protocol):
@@ -31,6 +32,16 @@ class Multiplier(Protocol):
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
         """See `CodedMatrix.multiply`."""
+        ...
+
+
+@runtime_checkable
+class Billed(Protocol):
+    """A session: knows what all its products have used."""
+
+    @property
+    def usage(self) -> SessionUsage:
+        """See `polarlambda.session.Session.usage`."""
         ...
 
 
@@ -63,6 +74,7 @@ class Product:
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self._matrix = matrix
+        self._billed = 0.0
         self._deadline = deadline
         self._on_event = on_event
 
@@ -108,4 +120,11 @@ class Product:
         )
         if not result.met or result.value is None:
             raise ProductFailed(f"run {result.run}: {result.message}", result.state)
-        return result
+        return self._billed_to(result)
+
+    def _billed_to(self, result: Result) -> Result:
+        """The result with all that its product added to the bill: residents also wait."""
+        if not isinstance(self._matrix, Billed):
+            return result
+        before, self._billed = self._billed, self._matrix.usage.dollars
+        return replace(result, cost=self._billed - before)

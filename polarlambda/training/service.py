@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from polarlambda.training.labels import Labels
     from polarlambda.training.trained import Trained
 
-    Mode = Literal["invoke", "resident"]
-
-MODE: Mode = "invoke"
+    Mode = Literal["auto", "resident", "invoke"]
 
 __all__ = ["resume_training", "train"]
 
@@ -48,7 +46,7 @@ def train(
     transpose: str | None = None,
     data: MatrixSource | None = None,
     deadline: float | None = None,
-    mode: Mode = MODE,
+    mode: Mode = "auto",
     on_start: Callable[[str, tuple[str, ...]], None] | None = None,
     on_iterate: Callable[[Iterate], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -80,7 +78,8 @@ def train(
     data : X itself (path, s3:// URL or array), from which X^T y is computed when ``name`` is a Gram
         matrix and no transpose is encoded
     deadline : seconds for each product, see `CodedMatrix.multiply`
-    mode : how workers are kept between products, see `CodedMatrix.session`
+    mode : "resident" workers stay between products, with "invoke" every product invokes them anew
+        (see `CodedMatrix.session`); "auto": what is planned to be cheaper
     on_start : told the training's id and notes on the data; on_iterate : told of every iterate;
         on_event : of the coordinator's events
     place : stack=, bucket=, worker=: see `polarlambda.connect.Place`
@@ -127,7 +126,7 @@ def train(
         targets = read_labels(labels, model, found.samples, classes=classes)
         outputs = targets.values.shape[1]
         check_dollars(found, outputs, dollars)
-        products = open_products(found, mode, deadline, on_event, stack)
+        products = open_products(found, outputs, mode, deadline, on_event, stack)
         now = time.time()
         training = new_run_id(int(now * 1000), os.urandom(10))
         spec = TrainingSpec(
@@ -216,7 +215,7 @@ def resume_training(
             given = read_labels(labels, spec.model, spec.samples, classes=classes)
             _refuse(spec.training, "labels", given.digest, spec.labels_digest)
         moments = store.load_moments() if spec.form == "gram" or centres(spec) else None
-        products = open_products(found, spec.mode, spec.deadline, on_event, stack)
+        products = open_products(found, spec.outputs, spec.mode, spec.deadline, on_event, stack)
         asked = {**spec.stop, **{k: v for k, v in (stop or {}).items() if v is not None}}
         codes = found.codes if spec.anytime else ()
         carrier = make_carrier(store, spec, targets, products, moments, asked, on_iterate, codes)

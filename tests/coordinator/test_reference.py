@@ -30,6 +30,16 @@ def near(platform: Platform, step: float, seed: int = 0) -> np.ndarray:
     return platform.x.astype("f8") + step * rng.standard_normal(platform.x.shape)
 
 
+@pytest.mark.parametrize("kinds", [("zarr", "npy"), ("npy", "zarr"), ("zarr", "zarr")])
+def test_a_product_may_lie_in_the_bucket_as_zarr(kinds):
+    platform = Platform(k=2, dtype="<f8")
+    first = start(platform, result=kinds[0])
+    second = at(platform, near(platform, 0.1), SECOND, reference=first.run, result=kinds[1])
+    third = at(platform, near(platform, 0.1), THIRD, reference=second.run)
+    assert third.exact
+    np.testing.assert_allclose(third.value, platform.product, rtol=1e-9)
+
+
 @pytest.mark.parametrize("k", [None, 1, 3])
 @pytest.mark.parametrize("dtype", ["<f4", "<f8", "<i2"])
 def test_an_exact_difference_added_to_an_exact_reference_is_the_exact_product(k, dtype):
@@ -194,6 +204,11 @@ def test_what_cannot_be_a_reference_is_refused_and_nothing_is_written():
     manifest = platform.manifest
     platform.manifest = replace(manifest, source_digest="sha256:1")
     refuse(platform, "an earlier encoding of 'photos'")
+    platform.manifest = manifest
+    spec = RunStore(platform.bucket, RUN).load_spec()
+    RunStore(platform.bucket, RUN).save_spec(replace(spec, right="other"))
+    refuse(platform, "two encoded matrices")
+    RunStore(platform.bucket, RUN).save_spec(spec)
     platform.manifest = replace(manifest, name="others")
     refuse(platform, "a product of matrix 'photos'")
     platform.manifest = manifest

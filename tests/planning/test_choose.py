@@ -109,3 +109,9 @@ def test_what_is_no_matrix_is_refused(shape, dtype, argument: str) -> None:
 def test_a_code_that_does_not_exist_is_refused_by_the_code(options: dict[str, int]) -> None:
     with pytest.raises(CodeError):
         choose_code(*IMAGES, **options)
+
+
+@pytest.mark.parametrize("given", [{"workers": 20_000}, {"data_blocks": 17_000}])
+def test_more_workers_than_a_run_can_have_are_refused(given: dict[str, int]) -> None:
+    with pytest.raises(PlanRefused, match=r"16,?384"):
+        choose_code(*IMAGES, **given)

@@ -16,6 +16,7 @@ from benchmarks import (
     encode,
     harness,
     kernels,
+    relaunch,
     syndrome,
     thresholds,
 )
@@ -41,7 +42,7 @@ def test_the_small_run_prints_a_table_and_writes_its_numbers(module, results, ca
         assert row["name"] in printed
 
 
-@pytest.mark.parametrize("module", [accuracy, codes, kernels, thresholds])
+@pytest.mark.parametrize("module", [accuracy, codes, kernels, relaunch, thresholds])
 def test_the_small_tables_are_printed_and_written(module, results, capsys):
     assert module.main() == 0
     name = module.__name__.rsplit(".", 1)[-1]

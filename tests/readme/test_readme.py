@@ -80,6 +80,16 @@ def test_python_example_gives_the_exact_product(folder: Path) -> None:
     assert done.stdout.splitlines()[-1] == "True True"
 
 
+def test_training_example_trains_with_dead_workers(folder: Path) -> None:
+    (script,) = (text for text in blocks("sh") if text.startswith("polarlambda data digits"))
+    (command,) = re.findall(r"`(polarlambda local run [^`]*bash train.sh)`", README)
+    (folder / "train.sh").write_text(f"set -e\n{script.rstrip()} --iterations 1\n")
+    done = run(command, folder)
+    assert done.returncode == 0, done.stderr
+    assert "iterations after 1 iterations" in done.stdout
+    assert (folder / "theta.npy").exists() and (folder / "digits.png").exists()
+
+
 def test_links_lead_somewhere() -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", README)
     missing = [t for t in targets if not t.startswith("http") and not (ROOT / t).exists()]

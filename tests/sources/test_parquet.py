@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from blockstore.bucket import Bucket
-from encoder import SourceRefused
+from encoder import MemoryTooSmall, SourceRefused
 from tests.sources.encoded import encode_path
 
 RNG = np.random.default_rng(0)
@@ -124,6 +124,16 @@ def test_files_and_columns_that_are_not_there(bucket: Bucket, path: Path) -> Non
         encode_path(bucket, path.with_name("none.parquet"))
     with pytest.raises(SourceRefused, match="aws s3"):
         encode_path(bucket, "s3://blocks/inputs/a.parquet")
+
+
+def test_columns_whose_pages_do_not_fit_the_memory_are_refused_with_the_number(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame(RNG.standard_normal((100_000, 12))).rename(columns=str)
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    with pytest.raises(MemoryTooSmall, match="at least"):
+        encode_path(bucket, tmp_path / "a.parquet", memory=230 << 20)
+    assert list(bucket.list("")) == []
 
 
 def test_nan_is_found_by_the_first_pass(bucket: Bucket, tmp_path: Path) -> None:
