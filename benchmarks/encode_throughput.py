@@ -30,6 +30,8 @@ from polarcodes import make_code
 from polarlambda.local import LocalStack
 
 TARGET = 0.6
+CASES = ((64, 1 << 30), (256, 6 << 30), (256, 1 << 30))  # N and memory; the last one needs a spool
+SMALL = ((16, 1 << 30),)
 
 
 def plain_upload(bucket: Bucket, manifest: Manifest) -> float:
@@ -65,7 +67,7 @@ def encode_once(bucket: Bucket, path: Path, workers: int, memory: int) -> tuple[
 
 
 def run(small: bool) -> Sequence[Ratio]:
-    """N = 64 and tiles in memory, N = 256 and tiles on disk."""
+    """Tiles in memory, and tiles on disk."""
     rows = 300 if small else 24_000
     pairs = 1 if small else 3
     found = []
@@ -74,21 +76,21 @@ def run(small: bool) -> Sequence[Ratio]:
         bucket = Bucket(s3_client(), stack.bucket)
         path = Path(folder) / "a.npy"
         write_matrix(path, rows, COLUMNS)
-        for workers in (16,) if small else (64, 256):
-            found += measure(bucket, path, workers, pairs)
+        for workers, memory in SMALL if small else CASES:
+            found += measure(bucket, path, workers, memory, pairs)
     return found
 
 
-def measure(bucket: Bucket, path: Path, workers: int, pairs: int) -> list[Ratio]:
+def measure(bucket: Bucket, path: Path, workers: int, memory: int, pairs: int) -> list[Ratio]:
     """Alternating pairs; the ratio is that of throughputs."""
     times: list[tuple[float, float, float]] = []
     for _ in range(pairs):
-        manifest, marks = encode_once(bucket, path, workers, 1 << 30)
+        manifest, marks = encode_once(bucket, path, workers, memory)
         delete_matrix(bucket, "measured")
         plain = plain_upload(bucket, manifest)
         times.append((marks["whole"], plain, marks["scan"]))
     ratios = [plain / whole for whole, plain, _ in times]
-    name = f"N={workers}, {path.stat().st_size / 1e9:.2f} GB of float32"
+    name = f"N={workers}, {path.stat().st_size / 1e9:.2f} GB of float32, {memory >> 30} GB"
     whole, plain, scan = (statistics.median(column) for column in zip(*times, strict=True))
     ratio = statistics.median(ratios)
     return [

@@ -68,7 +68,8 @@ def cases(small: bool, delays: DelayModel) -> Iterator[Case]:
         before = replace(after, limits=limits, tree_from=NO_TREE, window=False)
         yield Case(f"N = {n:,}, warm, one client, 16 GETs", before)
         yield Case(f"N = {n:,}, warm", after, explain=True)
-        yield Case(f"N = {n:,}, warm, no tree", replace(after, tree_from=NO_TREE))
+        if n < 10_000:
+            yield Case(f"N = {n:,}, warm, no tree", replace(after, tree_from=NO_TREE))
         yield Case(f"N = {n:,}, cold", fleet(n, delays, warm=False), explain=n < 10_000)
     n, few = (128, 32) if small else (4_096, 1_000)
     for shape, name in ((IMAGENET_64, "short tasks"), (IMAGENET_224, "long tasks")):

@@ -8,12 +8,17 @@ runs/<run>/plan/<decoding>/done/<stage>.<number>.json, errors/<stage>.<number>.<
 
 from __future__ import annotations
 
-from blockstore.keys import RUNS
+from blockstore.keys import RUNS, final_result_key
 
 
 def zarr_prefix(run: str) -> str:
     """Prefix of a result that is a Zarr array."""
     return f"{RUNS}{run}/result.zarr/"
+
+
+def product_key(run: str, kind: str) -> str:
+    """Key of a run's product, which is "npy", or prefix of one that is "zarr"."""
+    return final_result_key(run) if kind == "npy" else zarr_prefix(run)
 
 
 def zarr_metadata_key(prefix: str) -> str:

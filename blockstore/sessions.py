@@ -7,6 +7,7 @@ a run: one PUT instead of N invocations. Only the newest announcement counts.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,9 +19,10 @@ from blockstore.documents import Fields
 from blockstore.errors import NameRefused, RunRecordError, TaskRefused
 from blockstore.tasks import WorkerTask
 
-__all__ = ["Announcement", "Asked", "ResidentTask", "announce"]
+__all__ = ["SHORT_X", "Announcement", "Asked", "ResidentTask", "announce"]
 
 VERSION = 1
+SHORT_X = 64 << 10  # bytes of x that an announcement has in it: many residents read it at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,8 @@ class Announcement:
 
     number : grows with every announcement of the session; attempt : that of every worker which
     `asked` does not name, None if no other is asked; oldest : the generation of a worker's
-    residents below which they are replaced and end, `base` for workers that it does not name.
+    residents below which they are replaced and end, `base` for workers that it does not name. x :
+    the .npy body of x if it is short, so that residents need not read it from the run; else empty.
     """
 
     number: int
@@ -46,6 +49,7 @@ class Announcement:
     x_shape: tuple[int, ...] = ()
     x_dtype: str = ""
     x_digest: str = ""
+    x: bytes = field(default=b"", repr=False)
     asked: Mapping[int, Asked] = field(default_factory=dict)
     base: int = 1
     oldest: Mapping[int, int] = field(default_factory=dict)
@@ -72,6 +76,7 @@ class Announcement:
                 "x_shape": list(self.x_shape),
                 "x_dtype": self.x_dtype,
                 "x_digest": self.x_digest,
+                "x": base64.b64encode(self.x).decode(),
                 "asked": {str(w): [a.attempt, list(a.todo)] for w, a in self.asked.items()},
                 "base": self.base,
                 "oldest": {str(worker): number for worker, number in self.oldest.items()},
@@ -92,9 +97,10 @@ class Announcement:
                 int(worker): Asked(attempt=int(attempt), todo=tuple(map(int, todo)))
                 for worker, (attempt, todo) in fields.object("asked").items()
             }
+            x = base64.b64decode(fields.text("x"), validate=True)
             oldest = {int(w): int(generation) for w, generation in fields.object("oldest").items()}
         except (TypeError, ValueError) as exc:
-            raise RunRecordError(f"{what}: asked or oldest cannot be read: {exc}") from exc
+            raise RunRecordError(f"{what}: asked, oldest or x cannot be read: {exc}") from exc
         return cls(
             number=number,
             run=fields.text("run"),
@@ -102,6 +108,7 @@ class Announcement:
             x_shape=fields.integers("x_shape", low=1),
             x_dtype=fields.text("x_dtype"),
             x_digest=fields.text("x_digest"),
+            x=x,
             asked=asked,
             base=fields.integer("base"),
             oldest=oldest,

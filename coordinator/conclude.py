@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from coordinator import events
 from coordinator.context import RunContext
-from coordinator.journal import update
+from coordinator.journal import write
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.report import Billing, build_report, error_curve, own_requests, run_cost
@@ -14,11 +15,23 @@ from coordinator.report_html import report_page
 from coordinator.signals import Finish
 from coordinator.state import State
 
-__all__ = ["conclude"]
+__all__ = ["Later", "at_once", "conclude"]
+
+Later = Callable[[Callable[[], None]], object]
+
+
+def at_once(record: Callable[[], None]) -> None:
+    """Do it now."""
+    record()
 
 
 def conclude(
-    context: RunContext, state: State, finish: Finish, bucket: MeteredBucket, billing: Billing
+    context: RunContext,
+    state: State,
+    finish: Finish,
+    bucket: MeteredBucket,
+    billing: Billing,
+    later: Later = at_once,
 ) -> Outcome:
     """Write what is left to write, tell the caller, and return what the run came to."""
     exact = finish.state == "exact"
@@ -26,12 +39,16 @@ def conclude(
     usage, bill, bound = run_cost(context, bucket, billing)
     if not exact:  # for the bill of a coordinator that carries on
         used = own_requests(context, bucket, billing)
-        context.journal = update(context.store, lambda now: now.spending(used))
-    if finish.state != "running":
-        report = build_report(context, state, finish, usage, bill, bound, billing)
-        context.store.put_report(report)
-        context.store.put_report(report_page(report, error_curve(context)))
-    context.put_status(finish.state, state.attempt, finish.message, bill.to_json())
+        context.journal = write(context.store, context.journal, lambda now: now.spending(used))
+
+    def record() -> None:
+        if finish.state != "running":
+            report = build_report(context, state, finish, usage, bill, bound, billing)
+            context.store.put_report(report)
+            context.store.put_report(report_page(report, error_curve(context)))
+        context.put_status(finish.state, state.attempt, finish.message, bill.to_json())
+
+    later(record)
     error_upper = 0.0 if exact else known.error_upper if known else math.inf
     error = 0.0 if exact else known.error if known else math.inf
     outcome = Outcome(

@@ -62,7 +62,8 @@ class Fleet:
     time_left: Callable[[], float | None]
     invoked: int = 0
     seconds: float = 0.0
-    _attempts: dict[int, int] = field(default_factory=dict)
+    _tries: dict[int, int] = field(default_factory=dict)
+    _before: int = 0  # the highest attempt that an earlier coordinator's records name
 
     def run(self, stage: str, count: int, reserve: float) -> Check | None:
         """Have `count` windows or parts done; what the equations say, or None when less than
@@ -71,6 +72,7 @@ class Fleet:
         Raises `DecodeFailed`, `AnswerLost`, `blockstore.errors.StoreError`.
         """
         spans = even(count, min(count, self.functions.most))
+        self._tries, self._before = {}, self._last_attempt(stage)
         done = get_checks(self.bucket, self.job, stage, {})
         open_ranges: dict[int, _Range] = {}
         times: list[float] = []
@@ -94,6 +96,17 @@ class Fleet:
             invoker.close()
         return sum((done[n] for n in range(len(spans))), Check())
 
+    def _last_attempt(self, stage: str) -> int:
+        """What failed for an earlier coordinator may have been put right since: attempts are
+        numbered on, so that its records are not taken for news."""
+        prefix = decode_keys.decode_error_prefix(self.job.run, self.job.decoding)
+        named = [
+            info.key.removeprefix(prefix).split(".")
+            for info in self.bucket.list(prefix + f"{stage}.")
+        ]
+        attempts = (parts[2] for parts in named if len(parts) == 4)
+        return max((int(attempt) for attempt in attempts if attempt.isdecimal()), default=0)
+
     def _start(
         self,
         invoker: Invoker,
@@ -104,7 +117,8 @@ class Fleet:
     ) -> None:
         tasks = []
         for number in numbers:
-            attempt = self._attempts[number] = self._attempts.get(number, 0) + 1
+            tried = self._tries[number] = self._tries.get(number, 0) + 1
+            attempt = self._before + tried
             first, last = spans[number]
             task = DecodeTask(self.job.run, self.job.decoding, stage, number, first, last, attempt)
             tasks.append(task)
@@ -150,7 +164,7 @@ class Fleet:
             silent = now - found.began > patience
             if not found.failure and not silent:
                 continue
-            tried = self._attempts[number]
+            tried = self._tries[number]
             if found.place is not None:
                 raise AnswerLost(found.place, found.failure)
             if found.fatal or (tried >= ATTEMPTS and found.failure):

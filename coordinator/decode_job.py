@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstore import decode_keys, documents, keys
+from blockstore import decode_keys, documents
 from blockstore.arrays import get_array, put_array
 from blockstore.bucket import Bucket
 from blockstore.documents import Fields
@@ -62,9 +62,7 @@ class DecodeJob:
     @property
     def key(self) -> str:
         """Where the product goes: key of an .npy, or prefix of a Zarr array."""
-        if self.kind == "npy":
-            return keys.final_result_key(self.run)
-        return decode_keys.zarr_prefix(self.run)
+        return decode_keys.product_key(self.run, self.kind)
 
     def target(self, bucket: Bucket) -> Target:
         """Where the product is written; begins an upload if the job has none."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from blockstore.pair_tasks import task_of
 from coordinator import events
 from coordinator.context import RunContext
-from coordinator.journal import Dispatch, update
+from coordinator.journal import Dispatch, Journal, write
 from coordinator.ports import Invoker
 from coordinator.signals import Failed, Invoked, Signal
 from coordinator.window import Window
@@ -27,7 +27,11 @@ class _Sending:
 
 
 class Dispatcher:
-    """Turns the machine's Invoke into invocations, and their reports into signals."""
+    """Turns the machine's Invoke into invocations, and their reports into signals.
+
+    save_after : seconds in which the run may be over before it is worth a note who was invoked; a
+    run that is resumed without it invokes again.
+    """
 
     def __init__(
         self,
@@ -36,10 +40,13 @@ class Dispatcher:
         *,
         concurrency: int = 0,
         worker_timeout: float = 900.0,
+        save_after: float = 0.0,
     ) -> None:
         self._context = context
         self._window = Window(invoker, concurrency, worker_timeout)
+        self._save_after = save_after
         self._open: dict[int, _Sending] = {}  # by attempt
+        self._unsaved: list[Dispatch] = []  # complete, and run.json does not say so yet
 
     def send(self, workers: tuple[int, ...], attempt: int, relaunch: bool = False) -> None:
         """Write the dispatch down, then begin it, in random order.
@@ -51,7 +58,7 @@ class Dispatcher:
         again = bool(context.journal.dispatches)
         dispatch = Dispatch(attempt, workers, context.clock.now(), relaunch=relaunch)
         self._open[attempt] = _Sending(dispatch, set(workers), set())
-        context.journal = update(context.store, lambda now: now.dispatching(dispatch))
+        self.save(lambda now: now.dispatching(dispatch))
         spec = context.journal.spec
         order = list(workers)
         random.Random(f"{spec.run}/{attempt}").shuffle(order)
@@ -97,6 +104,8 @@ class Dispatcher:
                 invoked.setdefault(attempt, []).append(worker)
             if not sending.silent:
                 self._complete(sending)
+        if self._unsaved and now >= self._unsaved[0].at + self._save_after:
+            self.save()
         accepted = [Invoked(now, tuple(workers), attempt) for attempt, workers in invoked.items()]
         return [*accepted, *failed]
 
@@ -120,6 +129,8 @@ class Dispatcher:
         self.hear()
         for sending in list(self._open.values()):
             self._complete(sending)
+        if self._unsaved:
+            self.save()
 
     def _complete(self, sending: _Sending) -> None:
         """Keep the dispatch with those whom the platform accepted: nobody waits for the others."""
@@ -130,7 +141,17 @@ class Dispatcher:
         context.spend("dispatch", now - began)
         accepted = tuple(sorted(sending.accepted))
         done = Dispatch(attempt, accepted, now, complete=True, relaunch=begun.relaunch)
-        if context.journal.spec.decisive is None:
-            context.journal = update(context.store, lambda now: now.dispatching(done))
-        else:
-            context.journal = context.journal.dispatching(done)
+        context.journal = context.journal.dispatching(done)
+        self._unsaved.append(done)
+
+    def save(self, change: Callable[[Journal], Journal] = lambda now: now) -> None:
+        """Write a change to run.json, and with it the dispatches that are complete."""
+        context, done = self._context, tuple(self._unsaved)
+
+        def every(now: Journal) -> Journal:
+            for dispatch in done:
+                now = now.dispatching(dispatch)
+            return change(now)
+
+        context.journal = write(context.store, context.journal, every)
+        self._unsaved.clear()

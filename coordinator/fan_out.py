@@ -18,22 +18,17 @@ from typing import Any
 
 from coordinator.invoker import InvokeError, InvokeUnavailable, LambdaInvoker
 from coordinator.ports import Invocation, InvokeReport
+from coordinator.tree import MOST_PART, TREE_FROM, parts
 
 __all__ = [
-    "LEAST_PART",
-    "TREE_FROM",
     "DispatchEvent",
     "DispatchRefused",
     "TreeInvoker",
     "make_invoker",
-    "parts",
     "reply",
 ]
 
 VERSION = 1
-TREE_FROM = 2_048  # workers: below, one client is as fast (docs/scale.md)
-LEAST_PART = 64  # workers of a dispatch function
-MOST_PART = 2_048
 
 
 class DispatchRefused(ValueError):
@@ -115,12 +110,6 @@ def make_invoker(
     if not dispatch:
         return direct
     return TreeInvoker(direct, LambdaInvoker(client, dispatch), threads=threads, least=least)
-
-
-def parts(count: int, threads: int) -> int:
-    """Workers of each dispatch function when `count` are to be invoked: one function for each
-    thread of the coordinator, so that all of them are under way at once, but no part below 64."""
-    return min(MOST_PART, max(LEAST_PART, -(-count // threads)))
 
 
 class TreeInvoker:

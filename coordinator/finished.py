@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blockstore import decode_keys, keys
+from blockstore import decode_keys
 from blockstore.errors import ObjectMissing, RunRecordError
 from blockstore.products import StoredProduct
 from blockstore.records import ErrorRecord
@@ -23,8 +23,7 @@ def load_finished(store: RunStore, memory: int | None = None) -> Outcome | None:
         if not status.exact:
             return None
         spec, report = store.load_spec(), store.get_report()
-        npy = spec.result == "npy"
-        key = keys.final_result_key(store.run) if npy else decode_keys.zarr_prefix(store.run)
+        key = decode_keys.product_key(store.run, spec.result)
         product = StoredProduct.open(store.bucket, key)
         small = memory is None or 2 * product.data_bytes <= memory
         return Outcome(

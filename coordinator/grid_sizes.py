@@ -29,6 +29,7 @@ SURVIVED = 4
 
 _MORE = 4  # redundant workers tried beyond those that an ideal code would need
 _SEEDS, _FEW_SEEDS = 64, 4
+_FLOAT64_GROWTH = 1e5  # of rounding errors, where answers have sixteen digits
 _FEW_SETS = 64  # workers of a line up to which sets of more than two are looked at
 
 
@@ -155,9 +156,9 @@ def _sturdy_code(
     def make(number: int) -> ErasureCode:
         return family.make(workers, data_blocks, number)
 
-    if family.options.get("basis") == "integer":  # every square part is invertible; float64 answers
+    if family.options.get("basis") == "integer":  # nothing random; its answers are float64
         code = make(seed)
-        return code if workers - data_blocks >= survives else None
+        return code if survived_by_any(code, survives, _FLOAT64_GROWTH) >= survives else None
     if survives > 2 and workers > _FEW_SETS // 2:  # too many sets: two more than needed
         code = make(seed)
         return code if workers - data_blocks >= survives + 2 else None

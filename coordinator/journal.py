@@ -22,7 +22,7 @@ from blockstore.errors import RunRecordError, StoreUnavailable
 from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 
-__all__ = ["Dispatch", "Journal", "Spent", "load_journal", "timestamp", "update"]
+__all__ = ["Dispatch", "Journal", "Spent", "load_journal", "timestamp", "update", "write"]
 
 JSON = "application/json"
 UPDATE_ATTEMPTS = 20
@@ -87,11 +87,15 @@ class Spent:
 
 @dataclass(frozen=True)
 class Journal:
-    """run.json: what was asked, the dispatches so far, and what earlier coordinators used."""
+    """run.json: what was asked, the dispatches so far, and what earlier coordinators used.
+
+    fresh: it is not in the store yet, and is to be written with its first dispatch.
+    """
 
     spec: RunSpec
     dispatches: tuple[Dispatch, ...] = ()
     spent: Spent = field(default_factory=Spent)
+    fresh: bool = field(default=False, compare=False)
 
     @property
     def began(self) -> float:
@@ -148,6 +152,16 @@ def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
         f"run.json of run {store.run} was changed by others at each of {UPDATE_ATTEMPTS} attempts "
         "to write it: is the run being resumed again and again?"
     )
+
+
+def write(store: RunStore, journal: Journal, change: Callable[[Journal], Journal]) -> Journal:
+    """`update`, or the first writing of a fresh journal."""
+    if not journal.fresh:
+        return update(store, change)
+    first = replace(change(journal), fresh=False)
+    if not first.create(store):
+        raise RunRecordError(f"there is a run {store.run} already: its id was drawn twice")
+    return first
 
 
 def _load(store: RunStore) -> tuple[Journal, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from coordinator import events
 from coordinator.context import RunContext
 from coordinator.dispatch import Dispatcher
-from coordinator.journal import update
 from coordinator.products import Products
 from coordinator.signals import (
     Action,
@@ -50,7 +49,7 @@ class Performer:
                     context.store.put_stop(number)
                     self.stops.add(number)
             case StoreDecisive(workers=workers):
-                context.journal = update(context.store, lambda now: now.deciding(workers))
+                self._dispatcher.save(lambda now: now.deciding(workers))
                 kept = context.journal.spec.decisive or workers
                 context.emit(events.Decodable, decisive=kept)
                 return [Decided(context.clock.now(), kept)]

@@ -40,6 +40,7 @@ class Platform:
     stream_rate: float = 3e9  # [assumed] bytes/s that one vCPU converts and multiplies from memory
     invoke_seconds: float = 0.05  # [measured] client time of one asynchronous invoke
     invoke_threads: int = 32  # [assumed] invokes under way at once
+    dispatch_seconds: float = 0.5  # [assumed] start of a dispatch function
     client_rate: float = 50e6  # [assumed] bytes/s between S3 and the coordinator
     disk_rate: float = 500e6  # [assumed] bytes/s of the encoder's disk
     encode_rate: float = 700e6  # [measured] bytes/s of coded blocks that one vCPU makes

@@ -123,6 +123,7 @@ class Products:
     ) -> tuple[Decoding, str] | None:
         context, spec = self._context, self._context.journal.spec
         options = context.options
+        context.put_status("decoding", spec.attempt)  # it may take a while
         decoder = StoredDecoder(
             bucket=context.store.bucket,
             code=context.code,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore import decode_keys, keys
+from blockstore import decode_keys
 from blockstore.arrays import array_digest
 from blockstore.bucket import Bucket
 from blockstore.errors import CorruptObject, ObjectMissing
@@ -160,8 +160,7 @@ def load_reference(
     try:
         read = store.load_x if spec.reference is None else store.load_asked
         x = read(shape=spec.x_shape)
-        npy = spec.result == "npy"
-        key = keys.final_result_key(run) if npy else decode_keys.zarr_prefix(run)
+        key = decode_keys.product_key(run, spec.result)
         product = StoredProduct.open(bucket, key).load()
     except (ObjectMissing, CorruptObject) as exc:
         raise InputRefused(f"reference {run} is not whole any more: {exc}") from exc

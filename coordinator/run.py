@@ -18,7 +18,7 @@ from blockstore.records import RunSpec
 from blockstore.runs import RunStore
 from coordinator.cancel import cancel_run
 from coordinator.collect import Collector, fetch_threads
-from coordinator.conclude import conclude
+from coordinator.conclude import Later, at_once, conclude
 from coordinator.context import RunContext
 from coordinator.decode_options import DecodeOptions, check_decoding
 from coordinator.dispatch import Dispatcher
@@ -29,6 +29,7 @@ from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused, MatrixReplaced, check_deadline, check_x
 from coordinator.journal import Journal, load_journal, timestamp
 from coordinator.loop import RunLoop
+from coordinator.machine import PUBLISH_INTERVAL
 from coordinator.meter import MeteredBucket
 from coordinator.outcome import Outcome
 from coordinator.pace import FASTEST
@@ -68,6 +69,7 @@ def start_run(
     time_left: Callable[[], float] | None = None,
     threads: int | None = None,
     fastest: float = FASTEST,
+    later: Later = at_once,
 ) -> Outcome:
     """Multiply: invoke the workers, publish estimates, decode, write result and report.
 
@@ -87,6 +89,7 @@ def start_run(
     billing : memory, time-out and prices of the worker function, and the planned figures
     time_left : seconds until the platform ends this process: near it the run is handed over
     fastest : seconds between two looks for answers, at least
+    later : does what only records a run that has ended: report and status
 
     Returns the outcome, also of a run that did not reach what was asked (`Outcome.met`).
 
@@ -139,11 +142,11 @@ def start_run(
     if known is not None:
         store.save_asked(vector)
     store.save_x(sent)
-    journal = Journal(spec)
-    if not journal.create(store):  # an event delivered twice starts one run
+    journal = Journal(spec, fresh=drawn)
+    if not drawn and not journal.create(store):  # an event delivered twice starts one run
         raise InputRefused(taken)
     context = RunContext.open(metered, manifest, journal, clock, on_event, known, options)
-    return carry(context, metered, invoker, billing, time_left, threads, fastest)
+    return carry(context, metered, invoker, billing, time_left, threads, fastest, later)
 
 
 def resume_run(
@@ -198,6 +201,7 @@ def carry(
     time_left: Callable[[], float] | None,
     threads: int | None,
     fastest: float = FASTEST,
+    later: Later = at_once,
 ) -> Outcome:
     """Put the parts together, run the loop, write status and report."""
     billing = billing or Billing()
@@ -219,6 +223,9 @@ def carry(
         shares=manifest.subtasks,
         recovered=context.recovered.share,
     )
+    quick = fastest < FASTEST  # expected to be over before a note of who was invoked, or an
+    if quick:  # estimate, could be of use to anybody
+        state = replace(state, publish_after=state.opened + PUBLISH_INTERVAL)
     collector = Collector(
         store,
         context.answers.form,
@@ -232,13 +239,14 @@ def carry(
     dispatcher = Dispatcher(
         context,
         invoker,
-        concurrency=billing.concurrency,
+        concurrency=billing.concurrency if billing.stays is None else 0,
         worker_timeout=billing.worker_timeout,
+        save_after=PUBLISH_INTERVAL if quick else 0.0,
     )
     performer = Performer(context, dispatcher, stops)
     loop = RunLoop(context, state, collector, dispatcher, performer, time_left, fastest)
     finish = loop.run()
-    outcome = conclude(context, loop.state, finish, bucket, billing)
+    outcome = conclude(context, loop.state, finish, bucket, billing, later)
     if context.listener_failure is not None:
         raise context.listener_failure
     return outcome

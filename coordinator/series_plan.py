@@ -23,7 +23,7 @@ from coordinator.task_time import task_time
 __all__ = ["SeriesPlan", "check_resident", "plan_series"]
 
 NEAR_POLLS = 3  # looks about the time at which the next announcement is due
-FAR_POLLS = 0.7 / 0.25  # looks a second in the 70 % of the gap before that
+FAR_POLLS = 0.8 / 0.5  # looks a second in the 80 % of the gap before that
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,14 @@ def plan_series(
     )
 
 
-def check_resident(plan: SeriesPlan, platform: Platform | None = None) -> None:
-    """Raise PlanRefused unless a worker can keep its blocks in memory, naming what would help."""
+def check_resident(plan: SeriesPlan, concurrency: int, platform: Platform | None = None) -> None:
+    """Raise PlanRefused unless all workers can stay at a time and keep their blocks in memory.
+
+    concurrency : workers that may be under way at once
+    """
+    if plan.workers > concurrency:
+        reason = f"residents stay, and {concurrency:,} workers run at once: use mode='invoke'"
+        raise PlanRefused("workers", plan.workers, concurrency, reason)
     if plan.fits:
         return
     platform = platform or Platform()

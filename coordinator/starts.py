@@ -1,10 +1,11 @@
 """When workers begin: how fast they are invoked, how fast Lambda starts environments, and who has
 to wait for one that is free.
 
-Invocations leave a client in waves of `invoke_threads`. Lambda starts `ramp_burst` environments of
-a function at once and `ramp_rate` a second from then on; environments left warm by an earlier
-product need no start. A run never has more than `concurrency` workers under way: the others are
-invoked, in order, when one of those has ended, and find its environment warm.
+Invocations leave a client in waves of `invoke_threads`, and so they do each dispatch function.
+Lambda starts `ramp_burst` environments of a function at once and `ramp_rate` a second from then on;
+environments left warm by an earlier product need no start. A run never has more than `concurrency`
+workers under way: the others are invoked, in order, when one of those has ended, and find its
+environment warm.
 """
 
 from __future__ import annotations
@@ -15,14 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.platform import Platform
+from coordinator.tree import TREE_FROM, parts
 
 __all__ = ["begin_times", "dispatch_times", "ramp_times"]
 
 
 def dispatch_times(workers: int, platform: Platform) -> NDArray[np.float64]:
-    """(N,) seconds after the start at which worker i has been invoked."""
-    waves = np.arange(workers) // platform.invoke_threads + 1
-    return np.asarray(waves * platform.invoke_seconds, dtype=np.float64)
+    """(N,) seconds after the start at which worker i has been invoked.
+
+    By this client, or from `TREE_FROM` workers on by dispatch functions that start and then invoke
+    a part each, all at the same time.
+    """
+    number, once = np.arange(workers), 0.0
+    if workers >= TREE_FROM:
+        number %= parts(workers, platform.invoke_threads)
+        once = platform.invoke_seconds + platform.dispatch_seconds
+    waves = number // platform.invoke_threads + 1
+    return np.asarray(once + waves * platform.invoke_seconds, dtype=np.float64)
 
 
 def ramp_times(workers: int, platform: Platform) -> NDArray[np.float64]:

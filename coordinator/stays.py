@@ -41,7 +41,7 @@ class Stays:
         self._block_gets = block_gets
         self._stays: list[_Stay] = []
         self._settled = float("-inf")
-        self._invoked = self._announced = self._asked = 0
+        self._invoked = self._announced = self._asked = self._x_gets = 0
         self.invocations = 0  # in all
 
     def begin(self, worker: int, at: float) -> None:
@@ -61,10 +61,11 @@ class Stays:
         for stay in self._stays:
             stay.end = min(stay.end, max(at, stay.begin))
 
-    def announced(self, asked: int) -> None:
-        """An announcement was put that asks for `asked` answers."""
+    def announced(self, asked: int, x_gets: int) -> None:
+        """An announcement was put that asks for `asked` answers; `x_gets`: GETs of x for it."""
         self._announced += 1
         self._asked += asked
+        self._x_gets += x_gets
 
     def seconds(self, now: float) -> float:
         """Seconds of life since the last settlement, of all residents together."""
@@ -76,12 +77,12 @@ class Stays:
         """What the residents have used since the last settlement.
 
         The looks of those that answered are what they say; the others of a run are taken to have
-        looked as often. Every worker that was asked has read x.
+        looked as often.
         """
         polls = fmean(m.polls for m in answers) * self._asked if answers else 0.0
         return Usage(
             puts=self._announced,
-            gets=self._invoked * self._block_gets + self._asked + round(polls),
+            gets=self._invoked * self._block_gets + self._x_gets + round(polls),
             invokes=self._invoked,
             worker_gb_seconds=self.seconds(now) * self._memory_mb / MB_PER_GB,
         )
@@ -90,5 +91,6 @@ class Stays:
         """`usage`, which counts from now on again."""
         used = self.usage(now, answers)
         self._stays = [stay for stay in self._stays if stay.end > now]
-        self._settled, self._invoked, self._announced, self._asked = now, 0, 0, 0
+        self._settled = now
+        self._invoked = self._announced = self._asked = self._x_gets = 0
         return used

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore import decode_keys, keys
+from blockstore import decode_keys
 from blockstore.arrays import byte_view, npy_header
 from blockstore.bucket import Bucket
 from blockstore.runs import RunStore
@@ -127,7 +127,7 @@ def write_product(store: RunStore, kind: str, value: NDArray[Any]) -> str:
     if kind == "npy" and value.nbytes <= WHOLE_BYTES:
         return store.put_final(value)
     npy, columns = kind == "npy", math.prod(value.shape[1:])
-    key = keys.final_result_key(store.run) if npy else decode_keys.zarr_prefix(store.run)
+    key = decode_keys.product_key(store.run, kind)
     layout = Layout(value.shape, 1, 1, len(value), columns)
     cut = cut_product(layout, value.itemsize, len(value), NPY if npy else ZARR)
     target = open_target(store.bucket, "npy" if npy else "zarr", key, layout, value.dtype, cut)

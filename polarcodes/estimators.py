@@ -123,6 +123,10 @@ def choose_estimator(
         if method != "best" or metric != "vector":
             raise InvalidCode(f"the code {code.name!r} has one estimator, for the vector metric")
         return "own", code.predicted_error(workers.size)
+    if method == "hybrid" and not isinstance(code, SequentialCode):
+        raise InvalidCode(
+            f"the code {code.name!r} has no sequential decoder for a {method} estimate"
+        )
     if workers.size in (0, code.workers):
         return "sketch", code.predicted_error(workers.size)
     if method in ("best", "least-squares", "hybrid"):
@@ -131,10 +135,6 @@ def choose_estimator(
         errors = errors_of_set(code, workers, metric)
     else:  # counting the rank is costly, and of no use to the others
         errors = errors_of_count(code, workers.size, metric)
-    if method not in (*errors, "best"):
-        raise InvalidCode(
-            f"the code {code.name!r} has no sequential decoder for a {method} estimate"
-        )
     chosen = min(errors, key=lambda name: errors[name]) if method == "best" else method
     return chosen, errors[chosen]
 

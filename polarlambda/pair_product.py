@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket
 from polarlambda.errors import BadInput
 from polarlambda.factors import FactorInput, check_factors, open_factor, open_input, parse_pair
-from polarlambda.pair_run import remove_temporary, run_pair_deployed, run_pair_here
+from polarlambda.pair_run import read_pair_request, remove_temporary, run_deployed, run_here
 from polarlambda.product import Listeners
 from polarlambda.sizes import parse_size
 from polarlambda.worker import DeployedWorker
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from polarlambda.result import Arrival, Result
 
 __all__ = ["matmul"]
+
+ENCODER_MEMORY = "1GB"
 
 Progress = Callable[[str, "EncodeProgress"], None]
 
@@ -44,7 +46,9 @@ def matmul(
     estimator: str = "best",
     relaunch: str | float | None = None,
     on: Literal["local", "lambda"] = "local",
-    memory: int | str = "1GB",
+    decode: Literal["local", "lambda"] = "local",
+    result: Literal["npy", "zarr"] = "npy",
+    memory: int | str | None = None,
     keep: str | None = None,
     on_choice: Callable[[GridChoice], None] | None = None,
     on_progress: Progress | None = None,
@@ -67,9 +71,10 @@ def matmul(
     code, code_options, seed : one of `polarcodes.CODE_NAMES` for both factors with its options, or
         two with a comma between ("hadamard,uncoded" codes A alone); "auto": Hadamard codes for
         floats, integer parities for integers
-    until, deadline, estimator, relaunch, on, on_arrival, on_event : as for
+    until, deadline, estimator, relaunch, on, decode, result, on_arrival, on_event : as for
         `CodedMatrix.multiply`; not "tasks=X"
-    memory : most bytes that encoding may hold
+    memory : most bytes that encoding may hold, "1GB" by default, and if it is given the coordinator
+        in this process, too
     keep : keep the encodings as KEEP-a and KEEP-b, to be used by name another time; else they are
         removed as soon as the product is what was asked for
     on_choice : told of the grid chosen; on_progress : told of ("A" or "B", encoding progress)
@@ -81,19 +86,21 @@ def matmul(
     can be gone on with (`resume_run`).
     """
     from blockstore.keys import new_run_id, validate_name
-    from coordinator.inputs import check_deadline
-    from coordinator.pair_run import check_pair_until
-    from coordinator.relaunch import parse_relaunch
 
-    check_pair_until(until)
-    check_deadline(deadline)
-    policy = parse_relaunch(relaunch)
+    request = read_pair_request(
+        until=until,
+        deadline=deadline,
+        estimator=estimator,
+        relaunch=relaunch,
+        decode=decode,
+        result=result,
+    )
     if on not in ("local", "lambda"):
         raise BadInput(f'on must be "local" or "lambda", got {on!r}')
     sizes = {"grid": parse_pair("grid", grid), "data_grid": parse_pair("data_blocks", data_blocks)}
     if keep is not None:
         validate_name(f"{keep}-a")
-    limit = parse_size(memory)
+    limit = parse_size(memory if memory is not None else ENCODER_MEMORY)
     settings = Place(**place).settings()
     bucket = open_bucket(settings, pool=64)
     left, right = (open_factor(side, given, bucket) for side, given in (("A", A), ("B", B)))
@@ -114,15 +121,10 @@ def matmul(
     except BaseException:
         remove_temporary(bucket, run)
         raise
-    asked: dict[str, Any] = {
-        "until": until,
-        "deadline": deadline,
-        "estimator": estimator,
-        "relaunch": None if policy is None else str(policy),
-    }
     if worker is not None:
-        return run_pair_here(pair, bucket, worker, run, listeners, **asked)
-    return run_pair_deployed(pair, bucket, settings, run, listeners, **asked)
+        own = None if memory is None else limit
+        return run_here(pair, bucket, settings, worker, run, request, listeners, own)
+    return run_deployed(pair, bucket, settings, run, request, listeners)
 
 
 def _plan(

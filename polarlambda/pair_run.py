@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from polarlambda.connect import function_client
+from polarlambda.decoder import decode_options
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, to_result
 from polarlambda.settings import Settings
@@ -15,20 +17,63 @@ if TYPE_CHECKING:
     from blockstore.pairs import MatrixPair
     from polarlambda.result import Result
 
-__all__ = ["remove_temporary", "run_pair_deployed", "run_pair_here"]
+__all__ = ["PairRequest", "read_pair_request", "remove_temporary", "run_deployed", "run_here"]
 
 
-def run_pair_here(
-    pair: MatrixPair,
-    bucket: Bucket,
-    worker: DeployedWorker,
-    run: str,
-    listeners: Listeners,
+@dataclass(frozen=True)
+class PairRequest:
+    """What is asked of a run, checked; see `polarlambda.matmul`."""
+
+    until: str
+    deadline: float | None
+    estimator: str
+    relaunch: str | None
+    decode: str
+    result: str
+
+
+def read_pair_request(
     *,
     until: str,
     deadline: float | None,
     estimator: str,
-    relaunch: str | None,
+    relaunch: str | float | None,
+    decode: str,
+    result: str,
+) -> PairRequest:
+    """Check what can be checked without the matrices.
+
+    Raises `BadInput`, `InputRefused`, `UntilRefused`, `RelaunchRefused`.
+    """
+    from coordinator.decode_options import DECODERS, KINDS
+    from coordinator.inputs import check_deadline
+    from coordinator.pair_run import check_pair_until
+    from coordinator.relaunch import parse_relaunch
+
+    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
+        if value not in known:
+            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    check_pair_until(until)
+    policy = parse_relaunch(relaunch)
+    return PairRequest(
+        until=until,
+        deadline=check_deadline(deadline),
+        estimator=estimator,
+        relaunch=None if policy is None else str(policy),
+        decode=decode,
+        result=result,
+    )
+
+
+def run_here(
+    pair: MatrixPair,
+    bucket: Bucket,
+    settings: Settings,
+    worker: DeployedWorker,
+    run: str,
+    request: PairRequest,
+    listeners: Listeners,
+    memory: int | None,
 ) -> Result:
     """Run the coordinator in this process; what never began leaves no encodings behind."""
     from blockstore.keys import run_key
@@ -38,14 +83,12 @@ def run_pair_here(
         outcome = start_pair(
             bucket,
             pair,
-            until=until,
-            deadline=deadline,
-            estimator=estimator,
-            relaunch=relaunch,
             invoker=worker.invoker(),
             on_event=listeners.hear,
             run=run,
             billing=worker.pair_billing(pair),
+            options=decode_options(settings, request.decode, memory),
+            **asdict(request),
         )
     except BaseException:
         if bucket.head(run_key(run)) is None:
@@ -56,31 +99,19 @@ def run_pair_here(
     return to_result(outcome, bucket)
 
 
-def run_pair_deployed(
+def run_deployed(
     pair: MatrixPair,
     bucket: Bucket,
     settings: Settings,
     run: str,
+    request: PairRequest,
     listeners: Listeners,
-    *,
-    until: str,
-    deadline: float | None,
-    estimator: str,
-    relaunch: str | None,
 ) -> Result:
     """Have the deployed coordinator run the product."""
     from polarlambda.product_deployed import await_deployed
 
-    event = {
-        "version": 1,
-        "matrix": pair.left.name,
-        "right": pair.right.name,
-        "until": until,
-        "deadline": deadline,
-        "estimator": estimator,
-        "relaunch": relaunch,
-        "run": run,
-    }
+    names = {"version": 1, "matrix": pair.left.name, "right": pair.right.name, "run": run}
+    event = {**names, **asdict(request)}
     function, client = settings.need("coordinator"), function_client()
     try:
         result = await_deployed(bucket, client, function, run, event, listeners)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,6 +72,8 @@ class Session:
         self._idle_limit = idle_limit
         self._tally = Tally(manifest, resident=mode == "resident")
         self._residents: Residents | None = None
+        self._recorder = ThreadPoolExecutor(1, thread_name_prefix="record")
+        self._recording: Future[None] | None = None
         self._closed = False
         self.id = new_run_id(int(self._clock.now() * 1000), os.urandom(10))
 
@@ -87,9 +90,10 @@ class Session:
         on_arrival: Callable[[Arrival], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Result:
-        """Compute A x; every argument, the `Result` and the errors are those of
-        `CodedMatrix.multiply`. Raises `BadInput` once the session is closed, and `PlanRefused` if
-        resident workers cannot keep their blocks in memory.
+        """Compute A x; the arguments, the `Result` and the errors are those of
+        `CodedMatrix.multiply`, whose on, decode, result and memory a series lacks. Raises
+        `BadInput` once the session is closed, and `PlanRefused` if resident workers cannot all
+        stay, or not keep their blocks in memory.
         """
         from dataclasses import replace
 
@@ -107,9 +111,12 @@ class Session:
             relaunch=relaunch,
             reference=reference,
         )
+        self._recorded()
         shape, sent = request.x.shape, request.sent_dtype
         billing = self._worker.billing(self.manifest, shape, sent)
         residents = self._with_residents(shape, sent) if self.mode == "resident" else None
+        if residents is not None:  # all at a time, for as long as they are needed
+            billing = replace(billing, stays=residents.stays, concurrency=0)
         listeners = Listeners(on_arrival, on_event)
 
         def hear(event: Event) -> None:
@@ -123,9 +130,10 @@ class Session:
             request.x,
             invoker=residents or self._worker.invoker(),
             on_event=hear,
-            billing=billing if residents is None else replace(billing, stays=residents.stays),
+            billing=billing,
             clock=self._clock,
             fastest=FASTEST,
+            later=self._record,
             **request.options,
         )
         self._tally.add(outcome, shape, sent)
@@ -154,7 +162,9 @@ class Session:
         try:
             if self._residents is not None:
                 self._residents.end()
+            self._recorded()
         finally:
+            self._recorder.shutdown()
             self._worker.close()
 
     def __enter__(self) -> Session:
@@ -168,14 +178,23 @@ class Session:
     ) -> None:
         self.close()
 
+    def _record(self, record: Callable[[], None]) -> None:
+        """Write the report of a product that has ended while the caller goes on."""
+        self._recording = self._recorder.submit(record)
+
+    def _recorded(self) -> None:
+        """Wait for it; raises what went wrong there."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.result()
+
     def _with_residents(self, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]) -> Residents:
         """The session's residents, which can hold their blocks and this x."""
-        from coordinator.planning import check_resident
         from coordinator.residents import Residents
         from coordinator.stays import Stays
 
         plan = self._worker.series_plan(self.manifest, x_shape, x_dtype)
-        check_resident(plan)
+        self._worker.check_resident(self.manifest, plan)
         if self._residents is None:
             limits, shares = self._worker.limits, self.manifest.shares
             tiles = shares.per_worker * self.manifest.tiling.count
@@ -183,7 +202,7 @@ class Session:
                 self._bucket,
                 self.id,
                 self.manifest.workers,
-                self._worker.invoker(),
+                self._worker.direct_invoker(),
                 self._clock,
                 stays=Stays(limits.memory_mb, limits.timeout, tiles),
                 timeout=limits.timeout,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from blockstore.manifest import Manifest
     from blockstore.pairs import MatrixPair, Subject
     from blockstore.records import RunSpec
+    from coordinator.invoker import LambdaInvoker
     from coordinator.planning import SeriesPlan
     from coordinator.ports import Invoker
     from coordinator.report import Billing
@@ -51,6 +52,12 @@ class DeployedWorker:
         return make_invoker(
             self.client, self.function, self.dispatch, threads=INVOKE_THREADS, checked=True
         )
+
+    def direct_invoker(self) -> LambdaInvoker:
+        """The same without the dispatch function, for the few invocations of resident workers."""
+        from coordinator.invoker import LambdaInvoker
+
+        return LambdaInvoker(self.client, self.function, threads=INVOKE_THREADS, checked=True)
 
     def billing(
         self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
@@ -100,6 +107,12 @@ class DeployedWorker:
             worker_memory_mb=self.limits.memory_mb,
             prices=self.limits.prices,
         )
+
+    def check_resident(self, manifest: Manifest, plan: SeriesPlan) -> None:
+        """Raise `PlanRefused` unless all workers can stay, with their blocks, at the same time."""
+        from coordinator.planning import check_resident
+
+        check_resident(plan, self._concurrency(manifest.workers))
 
     def pair_billing(self, pair: MatrixPair) -> Billing:
         """The same for a product of two encoded matrices."""

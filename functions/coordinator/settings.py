@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.budget import FUNCTION_SHARE
-from coordinator.fan_out import TREE_FROM
 from coordinator.prices import Prices, PricesError, load_prices
 from coordinator.report import Billing
+from coordinator.tree import TREE_FROM
 
 __all__ = ["CoordinatorSettings", "SettingsError"]
 

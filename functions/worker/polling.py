@@ -11,9 +11,10 @@ __all__ = ["Polling"]
 
 FASTEST = 0.01  # seconds between two looks
 SLOWEST = 0.25
+ASLEEP = 0.5  # the same long before an announcement is due
 GROWTH = 1.5
 NEAR = 0.1  # of the gap
-EARLY, LATE = 0.7, 1.6  # of the gap: looks are frequent in between
+EARLY, LATE = 0.8, 1.6  # of the gap: looks are frequent in between
 S3_GETS = 5500.0  # a second, on one prefix
 LEARN = 0.5  # weight of the newest gap
 
@@ -41,7 +42,7 @@ class Polling:
             since = at - self._last
             if since < EARLY * self._gap:
                 due = EARLY * self._gap - since
-                return min(self._slowest, max(self._fastest, due))
+                return min(max(ASLEEP, self._slowest), max(self._fastest, due))
             if since < LATE * self._gap:
                 return min(self._slowest, max(self._fastest, NEAR * self._gap))
         pause = self._pause

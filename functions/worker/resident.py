@@ -1,21 +1,24 @@
 """A resident worker: loads its coded blocks once, then serves the runs of its session.
 
 It looks at the session's newest announcement again and again (an unchanged one costs a GET without
-a body), and does what that asks of its worker with the blocks in memory: per product it reads x and
-writes its answer. Runs that were superseded before it saw them are skipped. It ends when the
-session has ended, another resident took its place, nothing was announced for its idle limit (its
-coordinator may be dead), or the function's time limit is near.
+a body), and does what that asks of its worker with the blocks in memory: per product it reads x (a
+short one comes with the announcement) and writes its answer. Runs that were superseded before it
+saw them are skipped. It ends when the session has ended, another resident took its place, nothing
+was announced for its idle limit (its coordinator may be dead), or the function's time limit is
+near.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from blockstore import keys
+from blockstore.arrays import decode_array
 from blockstore.bucket import Bucket
 from blockstore.errors import ObjectMissing, StoreUnavailable
 from blockstore.runs import RunStore
@@ -25,7 +28,7 @@ from blockstore.tiling import TileSpan
 from functions import log
 from functions.worker import one, report, several
 from functions.worker.polling import Polling
-from functions.worker.product import Inputs, stop_marker
+from functions.worker.product import Inputs, stop_marker, take_x
 from functions.worker.tiles import stream_tiles
 
 __all__ = ["Resident", "serve"]
@@ -103,7 +106,7 @@ class Resident:
             task = self._resident.task(announced)
             if task is not None and (task.run, task.attempt) != self._done:
                 self._known = task
-                self._serve(task, inputs)
+                self._serve(task, inputs, announced.x)
 
     def _load(self) -> Callable[[RunStore, WorkerTask, int], Tiles]:
         """The tiles of all of this worker's blocks, in memory from here on.
@@ -146,8 +149,10 @@ class Resident:
         self._number = announced.number
         return announced
 
-    def _serve(self, task: WorkerTask, inputs: Inputs) -> None:
+    def _serve(self, task: WorkerTask, inputs: Inputs, x: bytes) -> None:
         began = self._now()
+        if x:  # short enough to have been announced with the run
+            inputs = replace(inputs, x=lambda store, task: take_x(decode_array(x), task))
         store, polls, self._polls = RunStore(self._bucket, task.run), self._polls, 0
         one.do(store, task, self._time_left, self._cold, inputs, polls)
         self._cold = False

@@ -11,11 +11,13 @@ from polarlambda.cli.multiply import Show, finish
 from polarlambda.cli.options import (
     code_options_option,
     data_grid_option,
+    decode_option,
     grid_option,
     json_option,
     on_option,
     output_option,
     relaunch_option,
+    result_option,
     stack_option,
 )
 from polarlambda.cli.output import check_output
@@ -57,8 +59,12 @@ if TYPE_CHECKING:
     help="best, paper (unbiased) or shrinkage.",
 )
 @relaunch_option
+@decode_option
+@result_option
 @click.option(
-    "--memory", default="1GB", show_default=True, metavar="SIZE", help="Most memory to encode with."
+    "--memory",
+    metavar="SIZE",
+    help="Most memory of encoder and coordinator. Without it: 1GB to encode, then what it takes.",
 )
 @click.option(
     "--keep",
@@ -81,7 +87,9 @@ def matmul(
     deadline: float | None,
     estimator: str,
     relaunch: str | None,
-    memory: str,
+    decode: Literal["local", "lambda"],
+    kind: Literal["npy", "zarr"] | None,
+    memory: str | None,
     keep: str | None,
     on: Literal["local", "lambda"],
     as_json: bool,
@@ -94,6 +102,7 @@ def matmul(
     the best estimate is at -o then.
     """
     from polarlambda.code_options import parse_options
+    from polarlambda.download import is_zarr
     from polarlambda.pair_product import matmul
     from polarlambda.sizes import format_size
 
@@ -123,6 +132,8 @@ def matmul(
             estimator=estimator,
             relaunch=relaunch,
             on=on,
+            decode=decode,
+            result=kind or ("zarr" if output is not None and is_zarr(output) else "npy"),
             memory=memory,
             keep=keep,
             on_choice=explain,

@@ -10,11 +10,13 @@ import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
 from polarlambda.cli.options import (
+    decode_option,
     json_option,
     memory_option,
     on_option,
     output_option,
     relaunch_option,
+    result_option,
     stack_option,
 )
 from polarlambda.cli.output import check_output, to_json
@@ -61,19 +63,8 @@ SHOWN = 8  # inner products in a line
     help="An exact run on NAME: multiply by the difference to its x, and add its product.",
 )
 @on_option
-@click.option(
-    "--decode",
-    type=click.Choice(["local", "lambda"]),
-    default="local",
-    show_default=True,
-    help="Who decodes: the coordinator, or decode functions, each a range of columns.",
-)
-@click.option(
-    "--result",
-    "kind",
-    type=click.Choice(["npy", "zarr"]),
-    help="What the product is written as in S3; without it, as the name at -o says, else npy.",
-)
+@decode_option
+@result_option
 @memory_option
 @json_option
 @stack_option

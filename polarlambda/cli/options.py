@@ -64,6 +64,19 @@ relaunch_option = click.option(
     help="Invoke slow workers once more: share=0.9 (of the answers is here), times=3 (the median "
     "answer time), or both with a comma.",
 )
+decode_option = click.option(
+    "--decode",
+    type=click.Choice(["local", "lambda"]),
+    default="local",
+    show_default=True,
+    help="Who decodes: the coordinator, or decode functions, each a range of columns.",
+)
+result_option = click.option(
+    "--result",
+    "kind",
+    type=click.Choice(["npy", "zarr"]),
+    help="What the product is written as in S3; without it, as the name at -o says, else npy.",
+)
 grid_option = click.option(
     "--grid", metavar="N1xN2", help="Workers of a matrix product, such as 16x16; or chosen."
 )

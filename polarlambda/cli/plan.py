@@ -144,8 +144,9 @@ def plan(
 
 
 def _is_file(target: str) -> bool:
-    """Matrix names have no slashes and, by this rule, do not end in .npy."""
-    return "/" in target or target.endswith(".npy") or Path(target).is_file()
+    """Matrix names have no slashes and, by this rule, do not end like files."""
+    suffixes = (".npy", ".zarr", ".parquet")
+    return "/" in target or target.endswith(suffixes) or Path(target).is_file()
 
 
 def _parse_shape(shape: str | None) -> tuple[int, int] | None:

@@ -34,7 +34,12 @@ class StepType(click.ParamType):
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--labels", type=FILE, metavar="Y.npy", help="Labels, one for each row of X.")
+@click.option(
+    "--labels",
+    type=FILE,
+    metavar="Y.npy",
+    help="Labels, one for each row of X; images have their own.",
+)
 @click.option(
     "--model",
     default="least-squares",
@@ -137,7 +142,7 @@ def train(
             trained = resume_training(
                 resume, name=name, labels=labels, stop=_stop(options), **listeners
             )
-        elif name is None or labels is None:
+        elif name is None:
             raise BadInput("give NAME and --labels Y.npy, or --resume TRAINING")
         else:
             trained = train(name, labels, **options, **listeners)

@@ -50,6 +50,11 @@ class ChaosSettings:
         if self.seed < 0:
             raise OptionRefused(f"seed must be >= 0, not {self.seed}")
 
+    @property
+    def touches_workers(self) -> bool:
+        """Whether a worker may be delayed or die."""
+        return self.delays is not None or self.model is not None or self.fail > 0
+
     def to_json(self) -> dict[str, Any]:
         """The arguments that make an equal object."""
         return asdict(self)

@@ -146,7 +146,7 @@ class Invoker:
         self._quiet.clear()
         try:
             environment = await job.pool.acquire()
-            self.residents.began(job.event, environment)
+            self.residents.began(job.event, environment, self.chaos)
             try:
                 return await self._run_in(environment, job)
             finally:

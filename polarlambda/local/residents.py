@@ -9,6 +9,7 @@ for the next run as well. One that is to die is ended, and its answer is not kep
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from polarlambda.local.environment import Environment
 
 __all__ = ["ResidentChaos", "answer_of"]
 
-MARK = "residents"  # file in the stack's folder: the service's address, once there are residents
+MARK = "residents"  # file in the stack's folder: the service's address, while it is to be asked
 
 
 def answer_of(key: str) -> tuple[str, int] | None:
@@ -49,9 +50,17 @@ class ResidentChaos:
         self._resident: dict[int, list[Environment]] = {}
         self._workers: dict[int, int] = {}
         self._invoked: set[tuple[str, int]] = set()  # had their fate when they were invoked
-        self._met: set[tuple[str, int, int]] = set()
+        self._puts: Counter[str] = Counter()  # of each answer
+        self._attempts: Counter[tuple[str, int]] = Counter()  # residents that answered in a run
 
-    def began(self, event: Any, environment: Environment) -> None:
+    def show(self, chaos: Chaos) -> None:
+        """Have the S3 server ask if there are residents and anything can happen to them."""
+        if self._workers and chaos.settings.touches_workers:
+            self._mark.write_text(self.address)
+        else:
+            self._mark.unlink(missing_ok=True)
+
+    def began(self, event: Any, environment: Environment, chaos: Chaos) -> None:
         """An invocation begins."""
         if not isinstance(event, dict) or not isinstance(worker := event.get("worker"), int):
             return
@@ -60,8 +69,7 @@ class ResidentChaos:
             return
         self._resident.setdefault(worker, []).append(environment)
         self._workers[worker] = int(event.get("workers", worker + 1))
-        if not self._mark.exists():
-            self._mark.write_text(self.address)
+        self.show(chaos)
 
     def ended(self, event: Any, environment: Environment) -> None:
         """An invocation ended."""
@@ -70,15 +78,17 @@ class ResidentChaos:
         ):
             there.remove(environment)
 
-    async def admit(self, key: str, attempt: int, chaos: Chaos) -> bool:
+    async def admit(self, key: str, chaos: Chaos) -> bool:
         """Sleep the delay of the answer that is put at `key`; False if its worker dies instead."""
         answer = answer_of(key)
         if answer is None or answer in self._invoked or answer[1] not in self._workers:
             return True
         run, worker = answer
+        self._puts[key] += 1
+        attempt, before = self._puts[key], self._attempts[answer]
         fate = chaos.fate_of(run, worker, self._workers[worker], attempt)
-        if (run, worker, attempt) not in self._met:  # its first answer in this run
-            self._met.add((run, worker, attempt))
+        if attempt > before:  # the first of a resident's answers in this run
+            self._attempts[answer] = attempt
             if fate.delay > 0:
                 await self._sleep(fate.delay)
         if fate.dies:

@@ -123,15 +123,14 @@ class Service:
                 count = await self._invoker.drain(wait=options.get("wait", True))
                 return http.json_response(200, {"drained": count})
             if action == "answer":  # a resident's, on its way into the store
-                kept = await self._invoker.residents.admit(
-                    options["key"], options["attempt"], self._invoker.chaos
-                )
+                kept = await self._invoker.residents.admit(options["key"], self._invoker.chaos)
                 return http.json_response(200, {"kept": kept})
             if action == "warm":
                 await self._warm(options["function"], options["count"])
                 return http.json_response(200, {})
             if action == "chaos":
                 self._invoker.chaos = Chaos(ChaosSettings(**options))
+                self._invoker.residents.show(self._invoker.chaos)
                 return http.json_response(200, {})
         except (OptionRefused, InitError) as error:
             return http.json_response(400, {"message": str(error)})

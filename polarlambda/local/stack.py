@@ -53,6 +53,7 @@ class LocalStack:
         sources, "always" all
     account_concurrency : concurrent invocations of all functions
     retry_delay : seconds before an asynchronous invocation is tried again (AWS: 60, then 120)
+    s3_rate : bytes per second at which a worker reads its block; 0: as fast as loopback is
 
     Raises `OptionRefused`, `TemplateRefused`, `BuildFailed`, or their base `LocalStackError`,
     each in one line. Starting costs about a second with built artifacts.
@@ -74,6 +75,7 @@ class LocalStack:
         build: Build = "absent",
         account_concurrency: int = 1000,
         retry_delay: float = 1.0,
+        s3_rate: float = 0.0,
     ) -> None:
         if account_concurrency < 1:
             raise OptionRefused(f"account_concurrency must be >= 1, not {account_concurrency}")
@@ -85,6 +87,7 @@ class LocalStack:
         self._build: Build = build
         self._account_concurrency = account_concurrency
         self._retry_delay = retry_delay
+        self._s3_rate = s3_rate
         self._storage: ServerProcess | None = None
         self._service: ServerProcess | None = None
         self._artifacts: dict[str, Artifact] = {}
@@ -218,7 +221,7 @@ class LocalStack:
             self.endpoint_s3 = f"http://localhost:{listening.getsockname()[1]}"
             self._storage = ServerProcess(
                 "polarlambda.local.storage",
-                [str(listening.fileno()), str(self.folder)],
+                [str(listening.fileno()), str(self.folder), str(self._s3_rate)],
                 log=self.folder / "storage.log",
                 pass_fds=[listening.fileno()],
             )

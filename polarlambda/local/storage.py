@@ -1,10 +1,11 @@
 """The S3 server's process: moto on a socket that the stack has opened, quiet.
 
-    python -m polarlambda.local.storage FD FOLDER
+    python -m polarlambda.local.storage FD FOLDER RATE
 
-While there are resident workers (see `residents`; the stack's FOLDER says so), the Lambda service
-is asked about every answer before it is stored. Prints one line when it is ready; ends when its
-standard input ends.
+While there are resident workers and chaos for them (see `residents`; a file in the stack's FOLDER
+says so), the Lambda service is asked about every answer before it is stored. A RATE above 0 is the
+bytes per second at which a worker reads, as on a network. Prints one line when it is ready; ends
+when its standard input ends.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ def main() -> None:
     server = make_server(
         "localhost",
         listening.getsockname()[1],
-        held_up(create_backend_app("s3"), Path(sys.argv[2]) / MARK),
+        slowed(held_up(create_backend_app("s3"), Path(sys.argv[2]) / MARK), float(sys.argv[3])),
         threaded=True,
         request_handler=MotoRequestHandler,
         fd=listening.fileno(),
@@ -47,10 +49,13 @@ def held_up(store: Any, mark: Path) -> Any:
     """The WSGI application `store`, which keeps a resident's answer when the service agrees."""
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["REQUEST_METHOD"] == "PUT" and mark.exists():
-            key = environ["PATH_INFO"].lstrip("/").partition("/")[2]
-            attempt = int(environ.get("HTTP_X_AMZ_META_ATTEMPT", 1))
-            if answer_of(key) is not None and not _kept(mark.read_text(), key, attempt):
+        key = environ["PATH_INFO"].lstrip("/").partition("/")[2]
+        if environ["REQUEST_METHOD"] == "PUT" and answer_of(key) is not None:
+            try:
+                service = mark.read_text()
+            except FileNotFoundError:
+                service = ""
+            if service and not _kept(service, key):
                 start_response("503 Service Unavailable", [("Content-Length", "0")])
                 return [b""]
         return store(environ, start_response)
@@ -58,10 +63,31 @@ def held_up(store: Any, mark: Path) -> Any:
     return application
 
 
-def _kept(service: str, key: str, attempt: int) -> bool:
+def slowed(store: Any, rate: float) -> Any:
+    """The WSGI application `store`, whose bodies come at `rate` bytes per second if it is not 0.
+
+    Objects of one folder share it: they are a worker's tiles, which one function reads.
+    """
+    if rate <= 0:
+        return store
+    lock, free = threading.Lock(), dict[str, float]()
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        body = list(store(environ, start_response))
+        folder = environ["PATH_INFO"].rpartition("/")[0]
+        with lock:
+            now = time.monotonic()
+            due = free[folder] = max(now, free.get(folder, 0.0)) + sum(map(len, body)) / rate
+        time.sleep(due - now)
+        return body
+
+    return application
+
+
+def _kept(service: str, key: str) -> bool:
     connection = http.client.HTTPConnection(service)
     try:
-        connection.request("POST", "/_local/answer", json.dumps({"key": key, "attempt": attempt}))
+        connection.request("POST", "/_local/answer", json.dumps({"key": key}))
         answer: dict[str, bool] = json.loads(connection.getresponse().read())
     except OSError:  # the stack is ending
         return False

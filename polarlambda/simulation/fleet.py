@@ -17,12 +17,12 @@ from blockstore import keys
 from blockstore.bucket import Bucket
 from coordinator.collect import fetch_threads
 from coordinator.encoding_plan import plan_encoding
-from coordinator.fan_out import TREE_FROM
 from coordinator.outcome import Outcome
 from coordinator.platform import Platform
 from coordinator.report import Billing
 from coordinator.run import start_run
 from coordinator.run_plan import block_work, planned_task
+from coordinator.tree import TREE_FROM
 from polarcodes.delays import DelayModel, make_delays
 from polarlambda.simulation.fleet_invoker import FleetInvoker
 from polarlambda.simulation.fleet_lambda import Counts, FleetLambda, Work

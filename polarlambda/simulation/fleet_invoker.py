@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from coordinator.fan_out import parts
 from coordinator.ports import Invocation, InvokeReport
+from coordinator.tree import parts
 from polarlambda.simulation.fleet_lambda import FleetLambda
 from polarlambda.simulation.fleet_limits import FleetLimits
 from polarlambda.simulation.fleet_world import World
@@ -93,7 +93,7 @@ class FleetInvoker:
         seconds = limits.platform.invoke_seconds
         waves = -(-len(tasks) // self._threads)
         work = max(waves * seconds, len(tasks) * limits.invoke_cpu)
-        whole = seconds + limits.dispatch_cold_seconds + work
+        whole = seconds + limits.platform.dispatch_seconds + work
         reports = [InvokeReport(task.worker, task.attempt) for task in tasks]
 
         def answered() -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstore import keys
+from blockstore import documents, keys
 from blockstore.answers import AnswerMetadata
 from blockstore.arrays import encode_array
+from blockstore.records import ErrorRecord
 from blockstore.tasks import WorkerTask
 from coordinator.task_time import BlockWork
 from polarlambda.simulation.fleet_limits import FleetLimits, TokenBucket
@@ -39,13 +40,14 @@ class Work:
 @dataclass
 class Counts:
     """What happened: events that found no environment, environments started, workers that began,
-    answered, found the stop marker, died; GB-seconds are billed seconds times memory."""
+    answered, failed and said so, found the stop marker, died; `busy_seconds`: billed, of all."""
 
     queued: int = 0
     dropped: int = 0
     cold: int = 0
     begun: int = 0
     answered: int = 0
+    failed: int = 0
     stopped: int = 0
     died: int = 0
     busy_seconds: float = 0.0
@@ -119,13 +121,13 @@ class _Worker:
     def _look(self) -> None:
         self._looked = self._world.time
         prefix = keys.stop_prefix(self._task.run)
-        self._store.ask("list", prefix, self._looked_for, self._die)
+        self._store.ask("list", prefix, self._looked_for, self._lost)
 
     def _looked_for(self) -> None:
         if self._store.holds(keys.stop_key(self._task.run, self._task.attempt)):
             self._end("stopped")
         elif self._tiles == 0:
-            self._store.ask("get", keys.x_key(self._task.run), self._read_x, self._die)
+            self._store.ask("get", keys.x_key(self._task.run), self._read_x, self._lost)
         else:
             self._read_tile()
 
@@ -139,7 +141,7 @@ class _Worker:
             self._die()
             return
         key = self._task.tile_key(self._tiles)
-        self._store.ask("get", key, self._multiply, self._die)
+        self._store.ask("get", key, self._multiply, self._lost)
 
     def _multiply(self) -> None:
         """The product of the tile before goes on while this one comes."""
@@ -166,7 +168,7 @@ class _Worker:
 
     def _write(self) -> None:
         key = keys.result_key(self._task.run, self._task.worker)
-        self._store.ask("put", key, lambda: self._answer(key), self._die)
+        self._store.ask("put", key, lambda: self._answer(key), self._lost)
 
     def _answer(self, key: str) -> None:
         if self._late():
@@ -183,6 +185,26 @@ class _Worker:
         body = encode_array(work.answers[task.worker])
         self._store.put_late(key, body, metadata.to_metadata())
         self._end("answered")
+
+    def _lost(self) -> None:
+        """S3 said SlowDown to every attempt: the worker says so, in a record, and ends."""
+        task = self._task
+        record = ErrorRecord(
+            worker=task.worker,
+            attempt=task.attempt,
+            type="StoreUnavailable",
+            message="S3 said SlowDown to every attempt",
+            where="product",
+            fatal=False,
+        )
+        key = keys.error_key(task.run, task.worker, task.attempt)
+        body = documents.dump(record.to_json())
+
+        def told() -> None:
+            self._store.put_late(key, body, {})
+            self._end("failed")
+
+        self._store.ask("put", key, told, self._die)
 
     def _end(self, how: str) -> None:
         counts = self._function.counts

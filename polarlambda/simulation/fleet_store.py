@@ -14,7 +14,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from polarlambda.simulation.fleet_limits import FleetLimits, TokenBucket
+from polarlambda.simulation.fleet_limits import FleetLimits, SecondCounter
 from polarlambda.simulation.fleet_world import World
 
 __all__ = ["FleetStore"]
@@ -46,7 +46,7 @@ class FleetStore:
         self._main = threading.current_thread()
         self._objects: dict[str, _Object] = {}
         self._keys: list[str] = []
-        self._rates: dict[tuple[str, str], TokenBucket] = {}
+        self._rates: dict[tuple[str, str], SecondCounter] = {}
         self._throttled_since: dict[tuple[str, str], float] = {}
         self._lanes = [world.time] * threads
         self._processor = self._wire = world.time
@@ -173,12 +173,12 @@ class FleetStore:
         self.requests[kind] += 1
         what = (prefix, "put" if kind == "put" else "get")
         rate = platform.s3_puts_per_second if what[1] == "put" else platform.s3_gets_per_second
-        bucket = self._rates.setdefault(what, TokenBucket(rate, rate, at))
+        bucket = self._rates.setdefault(what, SecondCounter(rate))
         if bucket.take(at):
             return True
         since = self._throttled_since.setdefault(what, at)
         if at - since >= self._limits.split_seconds:  # S3 has made two partitions of the prefix
-            bucket.rate, bucket.burst = 2 * bucket.rate, 2 * bucket.burst
+            bucket.rate *= 2
             self._throttled_since[what] = at
         self.slow_downs[f"{prefix}/ {what[1]}"] += 1
         return False

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from polarlambda.errors import BadInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from blockstore.bucket import Bucket
     from blockstore.derived import Derived
     from blockstore.manifest import Manifest
     from polarcodes import ErasureCode
     from polarlambda.matrix import CodedMatrix
+
+LABELS = "labels.npy"
 
 Form = Literal["samples", "gram"]
 
@@ -60,6 +64,19 @@ class TrainingData:
         """Of the matrices that an iteration multiplies by."""
         both = self.form == "samples" and self.transpose is not None
         return (self.matrix.code, self.transpose.code) if both else (self.matrix.code,)
+
+    def own_labels(self) -> NDArray[Any]:
+        """The labels that lie beside the matrix, as images bring them; raises `BadInput`."""
+        from blockstore.arrays import get_array
+        from blockstore.keys import companion_key
+
+        manifest = self.matrix.manifest
+        if LABELS not in manifest.companions:
+            raise BadInput(
+                f"matrix {manifest.name!r} has no labels of its own: give them (--labels Y.npy)"
+            )
+        key = companion_key(manifest.name, manifest.encoding, LABELS)
+        return get_array(self.bucket, key)
 
     def planned_cost(self, outputs: int) -> float:
         """Dollars that one iteration is planned to cost, for k outputs."""

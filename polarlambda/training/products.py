@@ -85,13 +85,13 @@ class Product:
         """
         until = "exact" if tolerance <= 0 else f"tasks={1 - tolerance:.9g}"
         result = self.run(x, until)
-        known = None
+        value, known = np.asarray(result.value, np.float64), None
         if result.missing_rows:
-            known = np.ones(len(result.value), bool)
+            known = np.ones(len(value), np.bool_)
             for first, last in result.missing_rows:
                 known[first:last] = False
         spent = Spent(result.seconds, result.cost or 0.0, (result.run,))
-        return Rows(np.asarray(result.value, np.float64), known, spent)
+        return Rows(value, known, spent)
 
     def run(
         self,

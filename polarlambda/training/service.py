@@ -26,7 +26,7 @@ __all__ = ["resume_training", "train"]
 
 def train(
     name: str,
-    labels: Labels,
+    labels: Labels | None = None,
     *,
     model: str = "least-squares",
     l2: float = 0.0,
@@ -60,7 +60,8 @@ def train(
     ----------
     name : of X (n, d), whose transpose is encoded, too (``encode(..., derive="transpose")``), or of
         X^T X (``derive="gram"``), which serves least-squares and ridge by one product an iteration
-    labels : array or path of an .npy file, see `polarlambda.training.labels.read_labels`
+    labels : array or path of an .npy file, see `polarlambda.training.labels.read_labels`;
+        None: those that lie beside the matrix, as images bring them
     model : "least-squares", "ridge", "logistic" or "multinomial"; l2 : the penalty of the weights
     intercept : whether there is a bias b, which is not penalised; classes : K, if it is known
     step : "line" searches the best length along a direction, which costs no product, or a length
@@ -123,7 +124,8 @@ def train(
                 f"{name!r} is a Gram matrix, which trains least-squares and ridge, not {model}: "
                 "encode the matrix itself, and its transpose"
             )
-        targets = read_labels(labels, model, found.samples, classes=classes)
+        given = found.own_labels() if labels is None else labels
+        targets = read_labels(given, model, found.samples, classes=classes)
         outputs = targets.values.shape[1]
         check_dollars(found, outputs, dollars)
         products = open_products(found, outputs, mode, deadline, on_event, stack)

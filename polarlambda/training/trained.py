@@ -101,10 +101,14 @@ class Trained:
             "history": [dict(zip(COLUMNS, row(facts), strict=True)) for facts in self.history],
         }
 
+    @property
+    def _s(self) -> str:
+        return "" if self.iteration == 1 else "s"
+
     def __str__(self) -> str:
         return (
-            f"{self.state} after {self.iteration} iterations and {self.seconds:.1f} s: loss "
-            f"{self.loss:.6g}, gradient norm {self.gradient_norm:.2e}, ${self.dollars:.6f}, "
+            f"{self.state} after {self.iteration} iteration{self._s} and {self.seconds:.1f} s: "
+            f"loss {self.loss:.6g}, gradient norm {self.gradient_norm:.2e}, ${self.dollars:.6f}, "
             f"training {self.training}"
         )
 

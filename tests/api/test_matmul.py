@@ -193,3 +193,11 @@ def test_the_command(bucket, tmp_path, local_stack):
     wrong = [str(tmp_path / "A.npz"), *arguments[1:]]
     done = CliRunner().invoke(command, ["matmul", *wrong])
     assert done.exit_code == 2 and "npz" in done.stderr
+
+
+@pytest.mark.parametrize("options", [{"memory": "250MB"}, {"decode": "lambda"}])
+def test_a_product_larger_than_memory_is_decoded_in_parts(options, tmp_path):
+    A, B = make("f8", (61, 9)), make("f8", (9, 53), 1)
+    result = polarlambda.matmul(A, B, grid=(4, 6), **options)
+    assert result.exact, result.message
+    np.testing.assert_allclose(np.asarray(result.value), A @ B, atol=1e-11)

@@ -129,3 +129,11 @@ def test_blocks_that_do_not_fit_are_refused_before_anything_is_announced(matrix)
         with pytest.raises(PlanRefused, match=r"worker_memory_mb = 12[2-9] would fit"):
             session.multiply(np.ones(9))
         assert session.usage.requests == 0
+
+
+def test_more_residents_than_may_run_at_once_are_refused(matrix):
+    _, coded = matrix
+    with coded.session(mode="resident") as session:
+        session._worker.limits = replace(session._worker.limits, reserved=WORKERS - 1)
+        with pytest.raises(PlanRefused, match="residents stay, and 7 workers run at once"):
+            session.multiply(np.ones(9))

@@ -108,10 +108,52 @@ def test_a_training_is_listed_shown_watched_and_deleted_with_its_runs(cli, data,
     deleted = cli("trainings", "delete", training)
     assert f"with {runs} runs" in deleted.stdout
     left = {info.key.split("/")[0] for info in bucket.list("")}
-    assert left == {"matrices", "runs"}  # the run of the column means is no iteration's
+    assert left == {"matrices"}
     refused(cli("trainings", "delete", training), "no training")
     refused(cli("trainings", "show", training), "no training")
     refused(cli("trainings", "watch", "soon"), "26 characters")
+
+
+def test_partial_gradients_of_a_schedule_descend_with_a_dead_worker(cli, data, local_stack):
+    done = cli(
+        "encode", data / "X.npy", "part", "--gram", "--workers", 4, "--schedule", "cpgc",
+        "--subtasks", 2, "--replace",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    X, y = np.load(data / "X.npy"), np.load(data / "y.npy")
+    A = np.hstack([X, np.ones((N, 1))])
+    step = 1 / np.linalg.eigvalsh(A.T @ A / N).max()
+    local_stack.warm("WorkerFunction", 4)
+    local_stack.set_chaos(fail=1, seed=3)
+    done = cli(
+        "train", "part", "--labels", data / "y.npy", "--data", data / "X.npy", "--step", step,
+        "--tolerance", 0.25, "--iterations", 4, "--json", "-o", data / "t.npy",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    history = json.loads(done.stdout)["history"]
+    assert {line["tolerance"] for line in history} == {0.25}
+    assert all(0.75 <= line["recovered"] <= 1 for line in history)
+    theta = np.load(data / "t.npy")
+    before, after = (np.square(A @ w - y).sum() for w in (0 * theta, theta))
+    assert after < before
+
+
+def test_images_bring_their_own_labels(cli, bucket, tmp_path):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for name, shade in (("cat", 0), ("dog", 100)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(6):
+            pixels = (rng.integers(0, 120, (4, 4, 3)) + shade).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{i}.png")
+    images = ("--images", tmp_path / "photos", "--size", 4, "--workers", 4, "--data-blocks", 3)
+    for name, *options in (("p",), ("p.T", "--transpose")):
+        done = cli("encode", *images, name, *options)
+        assert done.exit_code == 0, done.output
+    done = cli("train", "p", "--model", "logistic", "--l2", 1, "--iterations", 1, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["classes"] == [0, 1]
 
 
 def test_a_step_that_diverges_keeps_the_best_and_says_so(cli, data):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from blockstore.runs import RunStore
+from polarlambda.training.arrival_times import ArrivalTimes
 from tests.cli.test_refusals import refused
 
 N, D = 80, 24
@@ -32,28 +33,36 @@ def arguments(data, *more):
     return ("train", "w", *labels, "--no-intercept", "--step", 1, "--anytime", "--json", *more)
 
 
-def test_anytime_steps_reach_the_minimum_also_when_resumed(cli, bucket, data, local_stack):
-    local_stack.set_chaos(model="exponential", scale=0.2, fail=1, seed=1)
-    first = cli(*arguments(data, "--iterations", 6))
+@pytest.fixture
+def forecast(monkeypatch):
+    """Answers that are expected one by one, so that no clock decides whether a product may stop."""
+    costs = [0.001 * m for m in range(1, 100)]
+    monkeypatch.setattr(ArrivalTimes, "forecast", lambda self, most: costs[:most])
+
+
+def test_anytime_steps_descend_also_when_resumed(cli, bucket, data, local_stack, forecast):
+    local_stack.set_chaos(fail=1, seed=1)
+    first = cli(*arguments(data, "--iterations", 5))
     assert first.exit_code == 0, first.output
     told = json.loads(first.stdout)
-    assert (told["state"], told["iteration"]) == ("iterations", 6)
+    assert (told["state"], told["iteration"]) == ("iterations", 5)
     done = cli(
-        "train", "--resume", told["training"], "--gradient-norm", 0.01, "--iterations", 60,
-        "-o", data / "theta.npy", "--json",
+        "train", "--resume", told["training"], "--iterations", 10, "-o", data / "theta.npy",
+        "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["state"] == "converged" and told["history"][-1]["exact"]
-    assert told["loss"] == min(line["loss"] for line in told["history"])
-    solution = np.linalg.lstsq(np.load(data / "X.npy"), np.load(data / "y.npy"), rcond=None)[0]
-    away = np.linalg.norm(np.load(data / "theta.npy") - solution)
-    assert away < 0.1 * np.linalg.norm(solution)
-    estimated = [line for line in told["history"] if not line["exact"]]
+    assert told["iteration"] == 10
+    losses = [line["loss"] for line in told["history"]]
+    assert losses[-1] < 0.3 * losses[0]
+    X, y, theta = (np.load(data / name) for name in ("X.npy", "y.npy", "theta.npy"))
+    assert told["loss"] == pytest.approx(((X @ theta - y) ** 2).sum() / (2 * N), rel=0.3)
     specs = [RunStore(bucket, run).load_spec() for run in bucket.folders("runs/")]
     referring = [spec for spec in specs if spec.reference is not None]
-    assert estimated and len(referring) >= len(estimated)
+    assert 2 <= len(referring) < len(specs)
     assert all(spec.until.startswith("error=") for spec in referring)
+    estimated = [line for line in told["history"] if not line["exact"]]
+    assert all(line["error"] > 0 for line in estimated) and len(estimated) <= len(referring)
 
 
 @pytest.mark.parametrize(
@@ -71,12 +80,11 @@ def test_what_anytime_steps_cannot_be(cli, bucket, tmp_path, options, word):
     assert list(bucket.list("")) == []
 
 
-def test_two_products_that_may_stop_train_a_classifier(cli, bucket, data, local_stack):
+def test_two_products_that_may_stop_train_a_classifier(cli, bucket, data, forecast):
     for name, *options in (("x",), ("x.T", "--transpose")):
         coded = ("--workers", 8, "--data-blocks", 6, *options)
         assert cli("encode", data / "X.npy", name, *coded).exit_code == 0
     np.save(data / "c.npy", (np.load(data / "y.npy") > 0).astype(int))
-    local_stack.set_chaos(model="exponential", scale=0.1, seed=1)
     line = ("train", "x", "--labels", data / "c.npy", "--model", "logistic", "--l2", 0.02)
     done = cli(*line, "--no-intercept", "--step", 3, "--anytime", "--iterations", 9, "--json")
     assert done.exit_code == 0, done.output

@@ -13,8 +13,9 @@ from botocore.exceptions import ReadTimeoutError
 
 from blockstore.tasks import WorkerTask
 from coordinator import invoker as module
-from coordinator.fan_out import DispatchEvent, DispatchRefused, make_invoker, parts
+from coordinator.fan_out import DispatchEvent, DispatchRefused, make_invoker
 from coordinator.invoker import LambdaInvoker
+from coordinator.tree import parts
 from functions.dispatch import app
 from functions.dispatch.settings import DispatchSettings, SettingsError
 from tests.coordinator.test_invoker import THROTTLED, answer, collect

@@ -11,9 +11,10 @@ import pytest
 from blockstore import keys
 from blockstore.manifest import Manifest, load_manifest, save_manifest
 from blockstore.tasks import WorkerTask
-from coordinator.fan_out import DispatchEvent, parts
+from coordinator.fan_out import DispatchEvent
 from coordinator.journal import Dispatch, Journal, load_journal
 from coordinator.report import Billing
+from coordinator.tree import parts
 from tests.coordinator.fake_platform import Answer, Parts, Platform, Silent
 from tests.coordinator.one_run import RUN, resume, start, store
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from blockstore import keys
+from blockstore.arrays import decode_array
 from blockstore.errors import ObjectMissing
-from blockstore.sessions import Announcement, Asked
+from blockstore.sessions import SHORT_X, Announcement, Asked
 from coordinator.report import Billing
 from coordinator.residents import COLD_PATIENCE, HANDOVER, PATIENCE
 from coordinator.run import resume_run
@@ -35,6 +36,16 @@ def test_workers_are_invoked_once_and_every_product_is_one_announcement():
     assert [a.run for a in series.fleet.announced] == runs
     assert [a.number for a in series.fleet.announced] == [1, 2, 3, 4, 5]
     assert series.fleet.announced[0].asked == {} and series.fleet.announced[0].attempt == 1
+
+
+def test_a_short_x_comes_with_the_announcement_and_a_long_one_does_not():
+    series = Series()
+    exact(series)
+    announced = series.fleet.announced[0]
+    assert decode_array(announced.x).tobytes() == series.platform.x.tobytes()
+    wide = Series(Platform(code_name="mds", columns=1 + SHORT_X // 4))
+    exact(wide)
+    assert wide.fleet.announced[0].x == b""
 
 
 def test_a_resident_that_dies_in_a_run_that_needs_it_is_replaced_in_that_run():

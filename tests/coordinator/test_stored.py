@@ -20,7 +20,7 @@ from tests import memory_bucket
 from tests.coordinator.fake_platform import Answer, Damaged, Parts, Platform, Silent
 from tests.coordinator.one_run import RUN, close, resume, silent, start, store
 
-ROWS = 8  # of every block, below
+OTHER = keys.new_run_id(1_700_000_000_001, bytes(10))
 
 
 def platform(**options) -> Platform:
@@ -338,3 +338,10 @@ def test_workers_with_several_parts_that_die_half_way(chunked):
     outcome = start(made)
     assert outcome.exact
     assert close(StoredProduct.open(made.bucket, outcome.result_key).load(), made.product)
+
+
+def test_a_zarr_product_can_be_referred_to():
+    made = platform()
+    start(made, result="zarr")
+    change = start(made, run=OTHER, reference=RUN, until="exact")
+    assert change.exact and close(change.value, made.product)

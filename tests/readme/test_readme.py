@@ -86,7 +86,7 @@ def test_training_example_trains_with_dead_workers(folder: Path) -> None:
     (folder / "train.sh").write_text(f"set -e\n{script.rstrip()} --iterations 1\n")
     done = run(command, folder)
     assert done.returncode == 0, done.stderr
-    assert "iterations after 1 iterations" in done.stdout
+    assert "iterations after 1 iteration " in done.stdout
     assert (folder / "theta.npy").exists() and (folder / "digits.png").exists()
 
 

@@ -118,11 +118,13 @@ def test_a_token_bucket_gives_its_burst_and_then_its_rate() -> None:
 
 
 def test_the_benchmark_names_a_bottleneck(monkeypatch, capsys, tmp_path) -> None:
-    tiny = [benchmark.Case("tiny", small(delays=NONE), explain=True)]
+    saved = {}
+    tiny = [benchmark.Case("tiny", small(16, delays=NONE), explain=True)]
     monkeypatch.setattr(benchmark, "cases", lambda small, delays: iter(tiny))
-    monkeypatch.setattr(benchmark, "save", lambda name, results: tmp_path / name)
+    monkeypatch.setattr(benchmark, "save", lambda name, results: saved.update(results) or tmp_path)
     monkeypatch.setattr("sys.argv", ["fleet", "--small"])
     assert benchmark.main() == 0
-    assert "s" in capsys.readouterr().out.splitlines()[2]
-    row = benchmark.measure(tiny[0])
+    [row] = saved["rows"]
     assert row["bottleneck"] in (*LIMITS, "stragglers", "coordinator's processor")
+    assert row["bottleneck"] in capsys.readouterr().out
+    json.dumps(saved, allow_nan=False)

@@ -13,6 +13,7 @@ from zarr.storage import ZipStore
 from blockstore.bucket import Bucket
 from encoder import MemoryTooSmall, SourceChanged, SourceRefused
 from encoder.sources.zarr_bucket import BucketStore
+from polarlambda import plan_matrix
 from tests.sources.encoded import encode_path
 
 A = np.random.default_rng(0).integers(1, 256, (53, 17), np.uint8)
@@ -41,6 +42,16 @@ def test_a_local_array(bucket: Bucket, tmp_path: Path, options: dict[str, Any]) 
     manifest, matrix = encode_path(bucket, write(tmp_path / "a.zarr", **options))
     np.testing.assert_array_equal(matrix, A)
     assert manifest.shape == A.shape
+
+
+def test_a_plan_reads_the_header_only(tmp_path: Path) -> None:
+    write(tmp_path / "a.zarr")
+    for chunk in (tmp_path / "a.zarr" / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(b"")
+    encoding, run = plan_matrix(tmp_path / "a.zarr", workers=8, data_blocks=6)
+    assert encoding.manifest.shape == A.shape
+    assert run.shape == A.shape
 
 
 def test_an_array_of_a_group_and_the_group_itself(bucket: Bucket, tmp_path: Path) -> None:
