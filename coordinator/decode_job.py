@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class DecodeJob:
     kind: Kind
     upload: str = ""
 
-    @property
+    @cached_property
     def decoding(self) -> str:
         """The id of this decoding, 16 hex digits."""
         body = documents.dump(replace(self, upload="").to_json())

@@ -46,7 +46,9 @@ def ridge(folder, l2):
 
 
 @pytest.mark.parametrize(
-    "source", [("x",), ("w", "--data", "X.npy"), ("w", "--transpose", "x.T")], ids=" ".join
+    "source",
+    [("x",), ("w", "--data", "X.npy", "--mode", "resident"), ("w", "--transpose", "x.T")],
+    ids=" ".join,
 )
 def test_ridge_is_the_normal_equations_in_both_forms(cli, data, source):
     arguments = [data / a if a.endswith(".npy") else a for a in source]
@@ -191,30 +193,14 @@ def test_constant_and_collinear_columns_are_noted_and_nothing_is_nan(cli, data, 
 BAD = [
     (("--labels", "short.npy"), ("48 rows",)),
     (("--labels", "nan.npy"), ("finite", "row 5")),
-    (("--labels", "text.npy"), ("text",)),
     (("--labels", "none.npy"), ("cannot be read",)),
-    (("--labels", "y.npy", "--model", "forest"), ("model", "multinomial")),
-    (("--labels", "y.npy", "--model", "ridge"), ("penalty",)),
-    (("--labels", "y.npy", "--model", "ridge", "--l2", "-1"), ("l2",)),
-    (("--labels", "y.npy", "--l2", "1"), ("ridge",)),
-    (("--labels", "y.npy", "--model", "logistic"), ("two values", "48")),
     (("--labels", "one.npy", "--model", "logistic"), ("missing",)),
-    (("--labels", "y.npy", "--model", "multinomial"), ("0, 1, ..., K-1",)),
     (("--labels", "gap.npy", "--model", "multinomial"), ("class", "1")),
-    (("--labels", "c.npy", "--model", "multinomial", "--classes", "5"), ("classes 3, 4",)),
-    (("--labels", "c.npy", "--model", "multinomial", "--classes", "2"), ("below 2",)),
-    (("--labels", "one.npy", "--model", "multinomial"), ("class",)),
     (("--labels", "y.npy", "--tolerance", "1"), ("[0, 1)",)),
-    (("--labels", "y.npy", "--tolerance", "-0.1"), ("[0, 1)",)),
-    (("--labels", "y.npy", "--tighten", "0"), ("tighten",)),
     (("--labels", "y.npy", "--dollars", "1e-7"), ("one iteration", "$1e-07")),
-    (("--labels", "y.npy", "--iterations", "0"), ("iterations",)),
-    (("--labels", "y.npy", "--step", "-1"), ("step",)),
     (("--labels", "y.npy", "--step", "far"), ("far",)),
-    (("--labels", "y.npy", "--momentum", "nesterov"), ("fixed step",)),
     (("--labels", "y.npy", "--deadline", "0"), ("deadline",)),
     (("--labels", "y.npy", "--transpose", "w"), ("not encoded as a transpose",)),
-    (("--labels", "y.npy", "--transpose", "nothing"), ("no matrix",)),
     (("--labels", "y.npy", "-o", "no/such/folder.npy"), ("does not exist",)),
     ((), ("--labels",)),
 ]
@@ -227,7 +213,6 @@ def test_bad_input_is_refused_and_nothing_is_written_or_invoked(cli, data, bucke
     for name, array in (
         ("short", y[:-1]),
         ("nan", hole),
-        ("text", np.array(["a"] * N)),
         ("one", np.zeros(N)),
         ("gap", np.where(c == 1, 2, c)),
     ):
