@@ -28,7 +28,6 @@ from polarlambda.optimization import OptimizationResult, Options, optimize
 from polarlambda.optimization.picture import draw
 from polarlambda.optimization.state import Figures
 
-SCALE = 0.1  # of the delays: the evaluations are as short beside those of a real objective
 BASELINE = {"directions": "gaussian", "wait": "all", "estimator": "unbiased"}
 
 
@@ -98,7 +97,7 @@ def stack_for(name: str) -> Iterator[LocalStack]:
 
 def run(stack: LocalStack, name: str, example: Example, **given: Any) -> OptimizationResult:
     """One optimisation under the delays, which begin anew."""
-    stack.set_chaos(model="lambda-rare-tail", scale=SCALE, seed=1)
+    stack.set_chaos(model="lambda-rare-tail", seed=1)
     module = importlib.import_module(f"examples.{name}")
     start = [0.0] * int(module.START.removeprefix("zeros:"))
     result = optimize(
@@ -129,7 +128,7 @@ def compare(
     )
     then = at(plain.history, coded.figures.seconds)
     print(f"\n{name}: {example.workers} pairs of points an iteration, the same delays for both")
-    row = "{:<34}{:>14}{:>14}{:>14}"
+    row = "{:<34}{:>14}{:>12}{:>20}"
     print(row.format("", "evaluations", "seconds", "score"))
     for title, result in (("coded, any p values", coded), ("Gaussian, wait for all", plain)):
         last, final = result.figures, result.final
