@@ -156,4 +156,5 @@ def _families(
     if options and (len(names) == 2 or names[0] == AUTO):
         raise PlanRefused("options", ", ".join(options), None, "they need one code for both sides")
     first, second = names[0], names[-1]
-    return line_family(first, options, left.dtype), line_family(second, options, right.dtype)
+    kinds = left.dtype, right.dtype
+    return line_family(first, options, *kinds), line_family(second, options, *kinds[::-1])

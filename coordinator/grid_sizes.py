@@ -78,11 +78,17 @@ def counted(code: ErasureCode) -> int:
     return survived_by_any(code, most) if code.workers <= _FEW_SETS else 0
 
 
-def line_family(code: str, options: Mapping[str, Any], dtype: np.dtype[Any]) -> CodeFamily:
-    """The family of one side: integers stay exact by default, floats get an estimate with a bar."""
+def line_family(
+    code: str, options: Mapping[str, Any], dtype: np.dtype[Any], other: np.dtype[Any]
+) -> CodeFamily:
+    """The family of one side: integers stay exact by default, floats get an estimate with a bar.
+
+    Parities of integers cost digits that only answers in float64 have: the other side must not be
+    coded in float32.
+    """
     if code != AUTO:
         return CodeFamily(code, dict(options))
-    if dtype.kind == "f":
+    if dtype.kind == "f" or (other.kind == "f" and other.itemsize < 8):
         return CodeFamily("hadamard", {}, "well conditioned, and any few answers give an estimate")
     return CodeFamily("mds", {"basis": "integer"}, f"sums of {dtype.name} stay exact integers")
 

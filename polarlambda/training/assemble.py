@@ -11,10 +11,10 @@ import numpy as np
 
 from blockstore.training_records import TrainingSpec
 from blockstore.trainings import TrainingStore
-from polarlambda.errors import BadInput
+from polarlambda.errors import BadInput, PlatformError
 from polarlambda.training.carry import Carrier
 from polarlambda.training.data import TrainingData
-from polarlambda.training.gradients import NOTHING, Spent
+from polarlambda.training.gradients import NOTHING, ProductFailed, Spent
 from polarlambda.training.iterate import Iterate
 from polarlambda.training.labels import Targets
 from polarlambda.training.models import Array
@@ -97,8 +97,24 @@ def compute_moments(
     """The sums that are computed once: X^T [Y, 1] (d, k + 1) for a Gram matrix, from the data or by
     one product with X^T; X^T 1 (d, 1) where coordinates are centred; else None.
 
-    Raises `BadInput` for a Gram matrix with neither data nor transpose.
+    Raises `BadInput` for a Gram matrix with neither data nor transpose, `PlatformError` when the
+    product fails, `KeyboardInterrupt` when Ctrl-C ended it.
     """
+    try:
+        return _moments(found, targets, data, products, centred)
+    except ProductFailed as failure:
+        if failure.state == "stopped":
+            raise KeyboardInterrupt from failure
+        raise PlatformError(f"the sums over the data could not be computed: {failure}") from failure
+
+
+def _moments(
+    found: TrainingData,
+    targets: Array,
+    data: MatrixSource | None,
+    products: Products,
+    centred: bool,
+) -> tuple[Array | None, Spent]:
     ones = np.ones((found.samples, 1))
     if found.form == "samples":
         if not centred or products[1] is None:

@@ -41,7 +41,8 @@ class Carrier:
         """Descend from where the checkpoints are; `spent` before the first of them.
 
         Ctrl-C ends it in state "stopped" with what there is; a product that fails in state
-        "failed". Raises `TrainingTaken`, and `PlatformError` if there is no gradient at all.
+        "failed". Raises `TrainingTaken`; if there is no gradient at all, `PlatformError`, or
+        `KeyboardInterrupt` after Ctrl-C.
         """
         history = load_history(self.store)
         checkpoints = Checkpoints(self.store, history, self._leave)
@@ -64,6 +65,8 @@ class Carrier:
             )
         except ProductFailed as failure:
             self._fail(str(failure), failure.state)
+            if failure.state == "stopped":  # Ctrl-C, which the product has taken for itself
+                raise KeyboardInterrupt from failure
             raise PlatformError(
                 f"no gradient could be computed: {failure}; go on with `polarlambda train --resume "
                 f"{self.spec.training}`"

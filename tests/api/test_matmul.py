@@ -46,7 +46,15 @@ def matrices(bucket):
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [("f8", "f8"), ("f4", "f4"), ("u1", "u1"), ("i1", "?"), ("u2", "i2"), (">f8", "f2")],
+    [
+        ("f8", "f8"),
+        ("f4", "f4"),
+        ("u1", "u1"),
+        ("i1", "?"),
+        ("u2", "i2"),
+        (">f8", "u1"),
+        ("f2", "i2"),
+    ],
 )
 def test_the_product_is_numpys_whichever_four_workers_die(local_stack, bucket, left, right):
     A, B = make(left, (5, 3)), make(right, (3, 7), seed=1)

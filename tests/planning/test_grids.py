@@ -34,7 +34,7 @@ def test_redundancy_is_shared_out_so_that_four_dead_workers_never_stop_decoding(
 @pytest.mark.parametrize("dtype", ["<f8", "<u1"])
 @pytest.mark.parametrize("workers", [3, 4, 6, 8])
 def test_lines_keep_their_promise_for_other_seeds_too(dtype, workers):
-    family = line_family("auto", {}, np.dtype(dtype))
+    family = line_family("auto", {}, np.dtype(dtype), np.dtype(dtype))
     for survives in (1, 2):
         line = line_of_workers(family, workers, survives, 100)
         made = line.make(3)

@@ -154,18 +154,21 @@ def test_a_product_that_fails_is_told_with_what_there_is(state):
     assert case.carrier().run().iteration == 6
 
 
-def test_without_any_gradient_the_training_says_so():
+@pytest.mark.parametrize(
+    ("state", "error"), [("failed", PlatformError), ("stopped", KeyboardInterrupt)]
+)
+def test_without_any_gradient_the_training_says_so(state, error):
     case = Case()
     case.create()
     carrier = case.carrier()
 
     def fails(x, tolerance=0.0):
-        raise ProductFailed("run r: no answers", "failed")
+        raise ProductFailed("run r: no answers", state)
 
     carrier.descent.source._source._transposed = fails
-    with pytest.raises(PlatformError, match="resume"):
+    with pytest.raises(error, match="resume" if state == "failed" else None):
         carrier.run()
-    assert case.store.get_status().state == "failed"
+    assert case.store.get_status().state == state
     assert case.carrier().run().iteration == 6
 
 
