@@ -114,6 +114,7 @@ def main() -> int:
     tested = functions(np.random.default_rng(0))
     rows = []
     head = f"{'function':<12} {'directions':<19} {'values':>6} {'formula':>8} {'unbiased':>9}"
+    head += f" {'ridge':>8} {'decodable':>10} {'noise .3: ridge':>17} {'least sq.':>10}"
     print(f"{head} {'unbiased':>9}")
     for title, f in tested.items():
         for name in FAMILIES:

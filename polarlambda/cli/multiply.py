@@ -135,8 +135,9 @@ class Show:
             case events.Failed(worker=worker, kind=kind, message=message):
                 self._progress.note(f"worker {worker} failed: {kind}: {message}")
             case events.Reinvoked(missing=missing, slow=slow):
-                which = "slow workers" if slow else "lost blocks"
-                self._progress.note(f"{len(missing)} {which} are invoked once more")
+                which = "slow worker" if slow else "lost block"
+                many = f"s: {len(missing)} are" if len(missing) > 1 else " is"
+                self._progress.note(f"{which}{many} invoked once more")
 
     def _name(self, run: str) -> None:
         if run != self._run:
