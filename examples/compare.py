@@ -64,14 +64,17 @@ def main() -> None:
     )
     parser.add_argument("example", choices=EXAMPLES)
     parser.add_argument("--small", action="store_true", help="less than a minute: does it run?")
+    parser.add_argument("--iterations", type=int, help="of the coded run, else the example's own")
+    parser.add_argument("--images", type=int, help="of the attack, else twelve")
     parser.add_argument("--picture", type=Path, help="learning curves, or the images")
     options = parser.parse_args()
     example = EXAMPLES[options.example]
     with stack_for(options.example) as stack:
         if example.images:
-            compare_attacks(stack, example, 2 if options.small else example.images, options.picture)
+            images = 2 if options.small else options.images or example.images
+            compare_attacks(stack, example, images, options.picture)
         else:
-            iterations = 2 if options.small else example.iterations
+            iterations = 2 if options.small else options.iterations or example.iterations
             compare(stack, options.example, example, iterations, options.picture)
 
 
