@@ -3,9 +3,10 @@ read for it?
 
 Every process runs the decode function's own code on ranges of one decoding whose plan it reads from
 the store, a folder here: what is measured is the decoder, not a local S3 server that would take its
-share of the same two cores. BLAS has one thread in each process. Processes have
-started, imported and decoded once before the clock runs, and keep a window's memory, as warm
-functions do. The product is checked against the matrix product, and the bytes read against the bytes needed, answer by answer.
+share of the same two cores. BLAS has one thread in each process. Processes have started, imported
+and decoded once before the clock runs, and keep a window's memory, as warm functions do. The
+product is checked against the matrix product, and the bytes read against the bytes needed, answer
+by answer.
 
     python -m benchmarks.decode_processes [--small]
 """
