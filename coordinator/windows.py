@@ -27,15 +27,40 @@ from coordinator.layout import Layout
 from coordinator.stored_answers import READERS, StoredAnswer, read_columns
 from coordinator.targets import WRITERS, Target
 
-__all__ = ["Pools", "Solve", "Stages", "piece_keys"]
+__all__ = ["Pools", "Solve", "Stages", "WindowMemory", "piece_keys"]
 
 Solve = Callable[[NDArray[Any], NDArray[Any]], Check]
 
 
-class Pools:
-    """Threads that read and threads that write."""
+class WindowMemory:
+    """The memory of one window at a time, kept for the next: fresh pages cost as much as the bytes
+    that are read into them.
 
-    def __init__(self, readers: int = READERS, writers: int = WRITERS) -> None:
+    Not for two windows at once, and only while nobody reads into the last one any more.
+    """
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def rows(self, count: int, columns: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array (count, columns) of anything. Memory: the largest that was asked for."""
+        size = count * columns * dtype.itemsize
+        if self._bytes.size < size:
+            self._bytes = np.empty(0, np.uint8)  # the old memory goes before the new one comes
+            self._bytes = np.empty(size, np.uint8)
+        return self._bytes[:size].view(dtype).reshape(count, columns)
+
+
+class Pools:
+    """Threads that read and threads that write, and the memory of the window they work on."""
+
+    def __init__(
+        self,
+        readers: int = READERS,
+        writers: int = WRITERS,
+        memory: WindowMemory | None = None,
+    ) -> None:
+        self.memory = WindowMemory() if memory is None else memory
         self.readers = ThreadPoolExecutor(readers, thread_name_prefix="read")
         self.writers = ThreadPoolExecutor(writers, thread_name_prefix="write")
 
@@ -80,7 +105,7 @@ class Stages:
         width = self.layout.block_columns
         m, s = len(self.places), self.layout.blocks
         columns = (last - first) * width
-        rows = np.empty((max(m, s), columns), self.dtype)
+        rows = self.pools.memory.rows(max(m, s), columns, self.dtype)
         read_columns(
             self.bucket, self.pools.readers, self.answers, self.places, first * width, rows[:m]
         )

@@ -12,11 +12,13 @@ from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.connect import s3_client  # noqa: E402
 from blockstore.errors import TaskRefused  # noqa: E402
 from coordinator.decode_tasks import DecodeTask  # noqa: E402
+from coordinator.windows import WindowMemory  # noqa: E402
 from functions import log  # noqa: E402
 from functions.decode.settings import DecodeSettings  # noqa: E402
 from functions.decode.work import failure, work  # noqa: E402
 
 _bucket: Bucket | None = None
+_memory = WindowMemory()
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -32,8 +34,12 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"state": "refused", "error": {"type": "TaskRefused", "message": str(exc)}}
     bound = {"run": task.run, "stage": task.stage, "number": task.worker, "attempt": task.attempt}
     bucket = _connect()
+
+    def time_left() -> float:
+        return float(context.get_remaining_time_in_millis() / 1000)
+
     try:
-        check = work(bucket, task, lambda: float(context.get_remaining_time_in_millis() / 1000))
+        check = work(bucket, task, time_left, _memory)
     except Exception as exc:  # noqa: BLE001 - whatever it is, the coordinator must hear of it
         record = failure(bucket, task, exc)
         log.line("failed", **bound, **record)

@@ -15,7 +15,7 @@ from coordinator.check import Check
 from coordinator.decode_job import DecodeJob, put_done
 from coordinator.decode_tasks import DecodeTask
 from coordinator.stored_answers import AnswerLost
-from coordinator.windows import Pools
+from coordinator.windows import Pools, WindowMemory
 
 __all__ = ["OutOfTime", "failure", "work"]
 
@@ -29,8 +29,12 @@ class OutOfTime(OSError):
     """The platform's time limit is near: an attempt that meets a faster store may be in time."""
 
 
-def work(bucket: Bucket, task: DecodeTask, time_left: Callable[[], float]) -> Check:
+def work(
+    bucket: Bucket, task: DecodeTask, time_left: Callable[[], float], memory: WindowMemory
+) -> Check:
     """Do the windows or parts of a task and write down that they are done.
+
+    memory : of the windows, which a warm environment keeps from one task to the next.
 
     Raises `AnswerLost`, `OutOfTime`, `polarcodes.InvalidPlan`, `blockstore.errors.StoreError`.
     Memory: `coordinator.budget.chunk_memory` and one window.
@@ -39,7 +43,7 @@ def work(bucket: Bucket, task: DecodeTask, time_left: Callable[[], float]) -> Ch
     windows = task.stage == "window"
     solve = job.load_decoder(bucket, names).apply if windows else _no_columns
     check = Check()
-    with Pools() as pools:
+    with Pools(memory=memory) as pools:
         stages = job.stages(bucket, solve, job.target(bucket), pools)
         for number in range(task.first, task.last):
             if time_left() < TIME_RESERVE:
