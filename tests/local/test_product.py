@@ -22,7 +22,8 @@ def checkout(tmp_path: Path) -> Path:
     """A copy of what the functions are built from; the installed dependencies are shared."""
     copy = tmp_path / "checkout"
     copy.mkdir()
-    for name in ("functions", "polarcodes", "blockstore", "coordinator", "scripts", "requirements"):
+    layers = ("functions", "polarcodes", "blockstore", "coordinator", "encoder")
+    for name in (*layers, "scripts", "requirements"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "template.yaml"):
         shutil.copy(ROOT / name, copy / name)

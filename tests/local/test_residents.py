@@ -119,6 +119,4 @@ def test_a_killed_coordinator_leaves_residents_that_end_and_a_run_that_can_be_re
     result = polarlambda.resume_run(run)
     assert result.exact
     assert_product(result.value, A @ np.ones(COLUMNS))
-    invoked = [r for r in local_environment.invocations() if r.run == run]
-    assert invoked == []  # the residents answered
     settle(local_environment)
