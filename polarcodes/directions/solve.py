@@ -21,8 +21,9 @@ class GradientEstimate:
     """A gradient from the directional derivatives that arrived.
 
     value : (p,) float64; exact : the derivatives determine every component, so that what is left
-    is O(sigma^2) and the noise of f; relative_error : predicted rms of ||value - g|| / ||g||: 0
-    where exact, inf without answers; method : how it was found.
+    is O(sigma^2) and the noise of f; relative_error : predicted rms of ||value - g|| / ||g||
+    because of what has not come, noise comes on top: 0 where exact, inf without answers; method :
+    how it was found.
     """
 
     value: NDArray[np.float64]
