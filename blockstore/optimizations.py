@@ -9,7 +9,7 @@ from blockstore import arrays, documents
 from blockstore import optimization_keys as keys
 from blockstore.bucket import Bucket
 from blockstore.errors import ObjectMissing, RunRecordError
-from blockstore.keys import is_run
+from blockstore.keys import is_run, validate_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,8 +24,7 @@ class OptimizationStore:
 
     def __init__(self, bucket: Bucket, optimization: str) -> None:
         self.bucket = bucket
-        self.optimization = optimization
-        self._prefix = keys.optimization_prefix(optimization)
+        self.optimization = validate_run(optimization)
 
     def create(self, spec: Mapping[str, Any]) -> bool:
         """Write spec.json unless there is one; False if there was."""
@@ -73,10 +72,6 @@ class OptimizationStore:
         """Write the report."""
         key = keys.report_key(self.optimization)
         self.bucket.put(key, documents.dump(report), content_type=JSON)
-
-    def get_report(self) -> dict[str, Any]:
-        """The report; raises `ObjectMissing` if there is none yet."""
-        return self._load(keys.report_key(self.optimization), "report.json")
 
     def cancel(self) -> None:
         """Ask the coordinator to end after the round it is in."""

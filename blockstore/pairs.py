@@ -63,11 +63,6 @@ class MatrixPair:
         return self.left.name
 
     @property
-    def right_name(self) -> str | None:
-        """Name of the encoding of B^T."""
-        return self.right.name
-
-    @property
     def shape(self) -> tuple[int, int]:
         """(n1, n2) of the product."""
         return self.left.rows, self.right.rows

@@ -80,7 +80,6 @@ def collect_round(
     rules: RoundRules,
     clock: Clock,
     decodable: Callable[[Sequence[int]], bool],
-    on_arrival: Callable[[RoundOutcome], None] | None = None,
 ) -> RoundOutcome:
     """Evaluate `tasks` and return what came until `rules.wait` was met or nobody was left.
 
@@ -93,6 +92,13 @@ def collect_round(
     invoked: dict[int, float] = {}
     troubles = 0
     pause = 0.0
+    found: dict[int, bool] = {}  # by the number of values, which only grow
+
+    def determined(arrived: Sequence[int]) -> bool:
+        if len(arrived) not in found:
+            found[len(arrived)] = decodable(arrived)
+        return found[len(arrived)]
+
     with ThreadPoolExecutor(THREADS, thread_name_prefix="answers") as pool:
         _take_in(store, outcome, rules, pool)  # of a coordinator before this one
         evaluator.submit([t for t in tasks if t.worker not in outcome.answers])
@@ -106,7 +112,7 @@ def collect_round(
             now = clock.now()
             outcome.seconds = now - opened
             outcome.enough = rules.wait.met(
-                outcome.arrived, len(everyone), outcome.seconds, decodable
+                outcome.arrived, len(everyone), outcome.seconds, determined
             )
             dead = {w for w, at in invoked.items() if now - at > rules.timeout}
             open_ = everyone - set(outcome.answers) - set(outcome.failures) - dead
@@ -122,8 +128,6 @@ def collect_round(
                     raise
                 news = 0
             pause = FIRST_PAUSE if news else min(LONGEST_PAUSE, max(FIRST_PAUSE, 1.5 * pause))
-            if news and on_arrival is not None:
-                on_arrival(outcome)
     outcome.silent = tuple(sorted(everyone - set(outcome.answers) - set(outcome.failures)))
     if not outcome.answers:
         raise AllFailed(_why(outcome))

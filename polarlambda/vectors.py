@@ -40,7 +40,7 @@ def read_metric(vectors: Vector, manifest: Manifest) -> np.ndarray[Any, Any]:
 
 def _read(name: str, values: Vector) -> np.ndarray[Any, Any]:
     if isinstance(values, str | os.PathLike):
-        return _load(name, values)
+        return load_npy(name, values)
     return _convert(name, values)
 
 
@@ -67,7 +67,9 @@ def refer_to(reference: str | Result | None) -> str | None:
     return validate_run(reference)
 
 
-def _load(name: str, path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
+def load_npy(name: str, path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
+    """The array of an .npy file, real numbers only; `BadInput` that says what ``name`` is read
+    from."""
     from pathlib import Path
 
     from blockstore.arrays import decode_array

@@ -11,6 +11,7 @@ from polarlambda.cli.multiply import Show, finish
 from polarlambda.cli.options import (
     code_options_option,
     data_grid_option,
+    deadline_option,
     decode_option,
     grid_option,
     json_option,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     metavar="CONDITION",
     help="When it is good enough: exact, error=0.1 (relative) or seconds=5.",
 )
-@click.option("--deadline", type=float, metavar="SECONDS", help="When to give up.")
+@deadline_option
 @click.option(
     "--estimator",
     default="best",

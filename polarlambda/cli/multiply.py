@@ -10,6 +10,7 @@ import click
 
 from polarlambda.cli.errors import EXIT_MET, EXIT_NOT_REACHED
 from polarlambda.cli.options import (
+    deadline_option,
     decode_option,
     json_option,
     memory_option,
@@ -42,7 +43,7 @@ SHOWN = 8  # inner products in a line
     metavar="CONDITION",
     help="When it is good enough: exact, error=0.1 (relative), seconds=5, tasks=0.9 (of the rows).",
 )
-@click.option("--deadline", type=float, metavar="SECONDS", help="When to give up.")
+@deadline_option
 @click.option(
     "--estimator",
     default="best",

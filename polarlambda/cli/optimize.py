@@ -183,13 +183,10 @@ def show_plan(parameters: int, evaluation_seconds: float, delays: str, as_json: 
 
 def numbers(name: str, text: str) -> Any:
     """The array of an .npy file, or numbers with commas between them. Raises `BadInput`."""
-    import numpy as np
+    from polarlambda.vectors import load_npy
 
     if text.endswith(".npy"):
-        try:
-            return np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise BadInput(f"--{name} {text} cannot be read as .npy: {error}") from error
+        return load_npy(f"--{name}", text)
     kind, _, count = text.partition(":")
     if kind == "zeros" and count.isdecimal():
         return [0.0] * int(count)

@@ -83,6 +83,7 @@ grid_option = click.option(
 data_grid_option = click.option(
     "--data-blocks", metavar="S1xS2", help="Blocks that A's rows and B's columns are cut into."
 )
+deadline_option = click.option("--deadline", type=float, metavar="SECONDS", help="When to give up.")
 workers_option = click.option(
     "--workers", type=int, metavar="N", help="Coded blocks, of a number that the code can have."
 )

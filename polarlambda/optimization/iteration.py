@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +26,15 @@ from polarlambda.optimization.result import FinalScore
 from polarlambda.optimization.state import Figures, State
 from polarlambda.optimization.steps import Stepper, bounded, next_radius
 
-__all__ = ["Iteration", "Place", "final_scores", "iterate"]
+__all__ = ["Place", "final_scores", "iterate"]
 
 FINAL_ROUNDS = 500_000  # numbers of the rounds that evaluate a theta itself begin here
 
 
-class Bill(Protocol):
-    """Turns what was used into dollars."""
-
-    def __call__(self, usage: Usage) -> float:
-        """Dollars."""
-        ...
-
-
 @dataclass(frozen=True)
 class Place:
-    """Where evaluations happen: bucket, who invokes, the clock, the function's limits.
+    """Where evaluations happen: bucket, who invokes, the clock, the function's limits, and what
+    turns usage into dollars.
 
     `evaluators` makes a new one for each round: what an earlier round's invocations come to is
     nothing to a later one, and those that have not begun when it ends are dropped.
@@ -52,21 +45,13 @@ class Place:
     clock: Clock
     timeout: float
     memory_mb: int
-    bill: Bill
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """The state after an iteration, and the gradient that led there."""
-
-    state: State
-    gradient: NDArray[np.float64]
+    bill: Callable[[Usage], float]
 
 
 def iterate(
     place: Place, optimization: str, objective: str, options: Options, state: State
-) -> Iteration:
-    """Do the next iteration; raises what `collect_round` raises.
+) -> State:
+    """The state after the next iteration; raises what `collect_round` raises.
 
     The round's number, directions and seeds are functions of the options and the iteration: a
     coordinator that takes over does the same iteration again with the answers that are there.
@@ -150,7 +135,7 @@ def _step(
     sigma: float,
     theta: NDArray[np.float64],
     outcome: RoundOutcome,
-) -> Iteration:
+) -> State:
     arrived = outcome.arrived
     values = np.array([outcome.answers[worker].values for worker in arrived])
     middles = values.mean(axis=1)
@@ -186,14 +171,13 @@ def _step(
         dollars=before.dollars + place.bill(used),
         failure=_common(outcome),
     )
-    after = State(
+    return State(
         theta=state.domain.inside(moved, 0.0),
         best=theta if improved else state.best,
         memory=memory,
         domain=state.domain,
         figures=figures,
     )
-    return Iteration(after, found.value)
 
 
 def _gain(options: Options, score: float, than: float) -> float:

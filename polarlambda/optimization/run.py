@@ -69,19 +69,19 @@ class OptimizationRun:
             ending = self._ending()
             if ending is not None:
                 return ending
-            done = iterate(
+            state = iterate(
                 self.place, self.store.optimization, self.objective, self.options, self.state
             )
-            figures = done.state.figures
+            figures = state.figures
             written = self.store.put_checkpoint(
-                figures.iteration, done.state.to_array(), figures.to_metadata()
+                figures.iteration, state.to_array(), figures.to_metadata()
             )
             if not written:
                 raise PlatformError(
                     f"optimisation {self.store.optimization} is being carried on by another "
                     "process, which has done this iteration: watch it, or end that one first"
                 )
-            self.state = done.state
+            self.state = state
             self.history.append(figures)
             self._put_status("running")
             if self.on_iteration is not None:

@@ -126,21 +126,17 @@ def _es(items: Sequence[Any]) -> str:
 
 
 def _load(labels: Any) -> NDArray[Any]:
-    from blockstore.arrays import check_dtype, decode_array
-    from blockstore.errors import ArrayRefused, CorruptObject
+    from blockstore.arrays import check_dtype
+    from blockstore.errors import ArrayRefused
+    from polarlambda.vectors import load_npy
 
     if isinstance(labels, np.ma.MaskedArray):
         raise BadInput("labels are masked, and masked entries have no value: use .filled(value)")
+    if isinstance(labels, str | os.PathLike):
+        return load_npy("labels", labels)
     try:
-        if isinstance(labels, str | os.PathLike):
-            with open(labels, "rb") as file:
-                return decode_array(file.read())
         array = np.asarray(labels)
         check_dtype(array.dtype)
-        return array
-    except OSError as error:
-        raise BadInput(
-            f"labels cannot be read from {os.fspath(labels)}: {error.strerror}"
-        ) from error
-    except (ArrayRefused, CorruptObject, ValueError) as error:
+    except (ArrayRefused, ValueError) as error:
         raise BadInput(f"labels cannot be used: {error}") from error
+    return array
