@@ -57,11 +57,13 @@ class RoundRules:
 
 @dataclass
 class RoundOutcome:
-    """What a round gave. `silent`: workers that had neither answered nor failed at its end;
-    `enough`: what was waited for had come; seconds: on the coordinator's clock."""
+    """What a round gave. `unreadable`: workers whose answers are damaged, so erased; `silent`:
+    workers that had neither answered nor failed at its end; `enough`: what was waited for had come;
+    seconds: on the coordinator's clock."""
 
     answers: dict[int, Evaluation] = field(default_factory=dict)
     failures: dict[int, EvaluationFailure] = field(default_factory=dict)
+    unreadable: set[int] = field(default_factory=set)
     silent: tuple[int, ...] = ()
     enough: bool = False
     seconds: float = 0.0
@@ -140,7 +142,7 @@ def _take_in(
     """Fetch what is new; the number of answers and failures that are. An unreadable answer is an
     erasure, as a failure that says so."""
     outcome.listings += 2
-    fresh = sorted(store.answered() - set(outcome.answers))
+    fresh = sorted(store.answered() - set(outcome.answers) - outcome.unreadable)
     known = {(f.worker, f.attempt) for f in outcome.failures.values()}
     failed = sorted(store.failed() - known)
     for worker, found in zip(fresh, pool.map(lambda w: _read(store, w, rules), fresh), strict=True):
@@ -149,6 +151,7 @@ def _take_in(
             outcome.failures.pop(worker, None)
         else:
             outcome.failures[worker] = found
+            outcome.unreadable.add(worker)  # the first answer stays: it is not looked at again
     for failure in pool.map(lambda place: store.get_failure(*place), failed):
         if failure.worker not in outcome.answers:
             outcome.failures[failure.worker] = failure

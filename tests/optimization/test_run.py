@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from blockstore.keys import new_run_id
+from blockstore.optimization_keys import answer_key
 from blockstore.optimizations import OptimizationStore
 from coordinator.ports import InvokeReport
 from polarlambda.errors import PlatformError
@@ -299,3 +300,14 @@ def test_ctrl_c_keeps_the_last_checkpoint():
     result = begin(place, Options(iterations=6), on_iteration=stop).run()
     assert (result.state, result.met) == ("stopped", False)
     assert OptimizationStore(place.bucket, NAME).latest_checkpoint() == 2
+
+
+def test_a_damaged_answer_is_an_erasure_that_is_read_once():
+    place, _ = make_place(bowl, dead=lambda round_, n: [5])
+    key = answer_key(NAME, 0, 2)
+    place.bucket.put(key, b"{}")
+    result = begin(place, Options(iterations=1, workers=8, wait="all")).run()
+    figures = result.history[0]
+    assert (figures.arrivals, figures.failures, figures.silent) == (6, 1, 1)
+    assert figures.exact
+    assert place.bucket.requests.count(("get", key)) == 1
