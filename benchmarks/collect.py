@@ -61,11 +61,11 @@ class TimedBucket(Bucket):
                 self.shown = began
             yield info
 
-    def put(self, key: str, body: bytes | bytearray, **options: Any) -> bool:
-        done = super().put(key, body, **options)
+    def put(self, key: str, body: bytes | bytearray, **options: Any) -> str:
+        etag = super().put(key, body, **options)
         if key.endswith("/result.npy"):
             self.written = time.perf_counter()
-        return done
+        return etag
 
 
 class Workers:

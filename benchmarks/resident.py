@@ -29,7 +29,7 @@ from polarlambda.local.stack import LocalStack
 WORKERS, DATA_BLOCKS = 8, 6
 COLUMNS = 2_048
 FASTER = 3.0
-TOLERANCE = 1e-5
+TOLERANCE = 1e-4
 Mode = Literal["invoke", "resident"]
 MODES: tuple[Mode, ...] = ("invoke", "resident")
 

@@ -178,7 +178,7 @@ def put_array(
     if_none_match: bool = False,
 ) -> bool:
     """Write an array as .npy; False if `if_none_match` and there was one already."""
-    return bucket.put(key, encode_array(a), metadata=metadata, if_none_match=if_none_match)
+    return bool(bucket.put(key, encode_array(a), metadata=metadata, if_none_match=if_none_match))
 
 
 def get_array(

@@ -170,8 +170,8 @@ class Bucket(Uploads):
         if_none_match: bool = False,
         if_match: str | None = None,
         content_type: str | None = None,
-    ) -> bool:
-        """Write an object; False if a condition kept it from being written.
+    ) -> str:
+        """Write an object; returns its ETag, "" if a condition kept it from being written.
 
         With `if_none_match` only if there is no object at the key, with `if_match` only if the
         one there has that ETag. S3 answers 412 when the condition fails, and 409 when another
@@ -190,12 +190,11 @@ class Bucket(Uploads):
             if attempt:
                 time.sleep(self._pause * 2 ** (attempt - 1))
             try:
-                self.client.put_object(**request)
-                return True
+                return str(self.client.put_object(**request)["ETag"])
             except ClientError as exc:
                 conditional = if_none_match or if_match is not None
                 if conditional and faults.is_condition_failed(exc, if_match):
-                    return False
+                    return ""
                 if conditional and faults.is_conflict(exc):
                     continue
                 raise faults.translate(exc, "write", self.name, key) from exc

@@ -210,13 +210,14 @@ def save_manifest(bucket: Bucket, manifest: Manifest, *, replaces: str | None = 
     Without `replaces` there must be no manifest of that name yet; with it, the one there must
     still have that ETag.
     """
-    return bucket.put(
+    etag = bucket.put(
         keys.manifest_key(manifest.name),
         manifest.to_json(),
         if_none_match=replaces is None,
         if_match=replaces,
         content_type="application/json",
     )
+    return bool(etag)
 
 
 def list_matrices(bucket: Bucket) -> list[Manifest]:

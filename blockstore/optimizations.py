@@ -30,7 +30,7 @@ class OptimizationStore:
         """Write spec.json unless there is one; False if there was."""
         body = documents.dump(spec)
         key = keys.spec_key(self.optimization)
-        return self.bucket.put(key, body, content_type=JSON, if_none_match=True)
+        return bool(self.bucket.put(key, body, content_type=JSON, if_none_match=True))
 
     def load_spec(self) -> dict[str, Any]:
         """What was asked; raises `ObjectMissing` if there is no such optimisation."""

@@ -48,7 +48,7 @@ class RoundStore:
         """Write an answer unless there is one: the first one wins."""
         key = keys.answer_key(self.optimization, self.number, answer.worker)
         body = documents.dump(answer.to_json())
-        return self.bucket.put(key, body, content_type=JSON, if_none_match=True)
+        return bool(self.bucket.put(key, body, content_type=JSON, if_none_match=True))
 
     def put_failure(self, failure: EvaluationFailure) -> None:
         """Write why an attempt has no answer."""

@@ -37,13 +37,15 @@ class Asked:
 class Announcement:
     """latest.json: serve this run, or go.
 
-    number : grows with every announcement of the session; attempt : that of every worker which
-    `asked` does not name, None if no other is asked; oldest : the generation of a worker's
-    residents below which they are replaced and end, `base` for workers that it does not name. x :
-    the .npy body of x if it is short, so that residents need not read it from the run; else empty.
+    number : grows with every announcement of the session; sent : when it was made, in seconds on
+    the coordinator's clock; attempt : that of every worker which `asked` does not name, None if no
+    other is asked; oldest : the generation of a worker's residents below which they are replaced
+    and end, `base` for workers that it does not name. x : the .npy body of x if it is short, so
+    that residents need not read it from the run; else empty.
     """
 
     number: int
+    sent: float = 0.0
     run: str = ""
     attempt: int | None = None
     x_shape: tuple[int, ...] = ()
@@ -71,6 +73,7 @@ class Announcement:
         record: dict[str, Any] = {"version": VERSION, "number": self.number, "ended": self.ended}
         if not self.ended:
             record |= {
+                "sent": self.sent,
                 "run": self.run,
                 "attempt": self.attempt,
                 "x_shape": list(self.x_shape),
@@ -103,6 +106,7 @@ class Announcement:
             raise RunRecordError(f"{what}: asked, oldest or x cannot be read: {exc}") from exc
         return cls(
             number=number,
+            sent=fields.number("sent"),
             run=fields.text("run"),
             attempt=fields.integer_or_none("attempt"),
             x_shape=fields.integers("x_shape", low=1),

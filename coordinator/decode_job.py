@@ -144,7 +144,7 @@ class DecodeJob:
             names = {}
         body = documents.dump(self.to_json() | {"plan": names})
         key = decode_keys.job_key(self.run, self.decoding)
-        return bucket.put(key, body, if_none_match=True, content_type=JSON)
+        return bool(bucket.put(key, body, if_none_match=True, content_type=JSON))
 
     @classmethod
     def load(cls, bucket: Bucket, run: str, decoding: str) -> tuple[DecodeJob, Mapping[str, Any]]:

@@ -89,13 +89,15 @@ class Spent:
 class Journal:
     """run.json: what was asked, the dispatches so far, and what earlier coordinators used.
 
-    fresh: it is not in the store yet, and is to be written with its first dispatch.
+    fresh: it is not in the store yet, and is to be written with its first dispatch. etag: that of
+    run.json with this in it, "" if it is not known.
     """
 
     spec: RunSpec
     dispatches: tuple[Dispatch, ...] = ()
     spent: Spent = field(default_factory=Spent)
     fresh: bool = field(default=False, compare=False)
+    etag: str = field(default="", compare=False)
 
     @property
     def began(self) -> float:
@@ -119,21 +121,43 @@ class Journal:
         """The journal with what one more coordinator used."""
         return replace(self, spent=self.spent + spent)
 
-    def create(self, store: RunStore) -> bool:
-        """Write run.json; False if the run has one already."""
-        return store.bucket.put(
-            keys.run_key(store.run), self._body(), if_none_match=True, content_type=JSON
-        )
-
-    def _body(self) -> bytes:
+    def to_json(self) -> bytes:
+        """The document."""
         dispatches = [asdict(d) for d in self.dispatches]
         record = {**self.spec.to_json(), "dispatches": dispatches, "spent": asdict(self.spent)}
         return documents.dump(record)
 
+    def create(self, store: RunStore) -> Journal | None:
+        """Write run.json and return what is there; None if the run has one already."""
+        etag = self._put(store, if_none_match=True)
+        return replace(self, fresh=False, etag=etag) if etag else None
+
+    def _replace(self, store: RunStore, etag: str) -> Journal | None:
+        """Write run.json in the place of the one with this ETag; None if another one is there."""
+        new = self._put(store, if_match=etag)
+        return replace(self, etag=new) if new else None
+
+    def _put(
+        self, store: RunStore, *, if_match: str | None = None, if_none_match: bool = False
+    ) -> str:
+        return store.bucket.put(
+            keys.run_key(store.run),
+            self.to_json(),
+            if_match=if_match,
+            if_none_match=if_none_match,
+            content_type=JSON,
+        )
+
 
 def load_journal(store: RunStore) -> Journal:
     """Read run.json; raises `ObjectMissing` if there is no such run, `RunRecordError`."""
-    return _load(store)[0]
+    record, etag = store.load_record()
+    dispatches = record.get("dispatches", [])
+    if not isinstance(dispatches, list):
+        raise RunRecordError("run.json: dispatches must be a list")
+    spent = Spent.from_json(record["spent"]) if "spent" in record else Spent()
+    every = tuple(Dispatch.from_json(d) for d in dispatches)
+    return Journal(RunSpec.from_json(record), every, spent, etag=etag)
 
 
 def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
@@ -142,12 +166,12 @@ def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
     Raises `ObjectMissing` if the run was deleted, `StoreUnavailable` if others write all the time.
     """
     for _ in range(UPDATE_ATTEMPTS):
-        journal, etag = _load(store)
+        journal = load_journal(store)
         changed = change(journal)
-        if changed == journal or store.bucket.put(
-            keys.run_key(store.run), changed._body(), if_match=etag, content_type=JSON
-        ):
-            return changed
+        if changed == journal:
+            return journal
+        if written := changed._replace(store, journal.etag):
+            return written
     raise StoreUnavailable(
         f"run.json of run {store.run} was changed by others at each of {UPDATE_ATTEMPTS} attempts "
         "to write it: is the run being resumed again and again?"
@@ -155,23 +179,18 @@ def update(store: RunStore, change: Callable[[Journal], Journal]) -> Journal:
 
 
 def write(store: RunStore, journal: Journal, change: Callable[[Journal], Journal]) -> Journal:
-    """`update`, or the first writing of a fresh journal."""
-    if not journal.fresh:
-        return update(store, change)
-    first = replace(change(journal), fresh=False)
-    if not first.create(store):
-        raise RunRecordError(f"there is a run {store.run} already: its id was drawn twice")
-    return first
+    """`update`, or the first writing of a fresh journal.
 
-
-def _load(store: RunStore) -> tuple[Journal, str]:
-    record, etag = store.load_record()
-    dispatches = record.get("dispatches", [])
-    if not isinstance(dispatches, list):
-        raise RunRecordError("run.json: dispatches must be a list")
-    spent = Spent.from_json(record["spent"]) if "spent" in record else Spent()
-    every = tuple(Dispatch.from_json(d) for d in dispatches)
-    return Journal(RunSpec.from_json(record), every, spent), etag
+    What this coordinator wrote or read last is not read again unless somebody wrote since. It may
+    have added to `journal` since; what it added is written, too.
+    """
+    if journal.fresh:
+        first = change(journal).create(store)
+        if first is None:
+            raise RunRecordError(f"there is a run {store.run} already: its id was drawn twice")
+        return first
+    written = change(journal)._replace(store, journal.etag) if journal.etag else None
+    return written or update(store, change)
 
 
 def timestamp(now: float) -> str:

@@ -69,7 +69,7 @@ class MeteredBucket(Bucket):
         if_none_match: bool = False,
         if_match: str | None = None,
         content_type: str | None = None,
-    ) -> bool:
+    ) -> str:
         """See `Bucket.put`."""
         self._count(puts=1)
         return self._inner.put(

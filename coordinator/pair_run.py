@@ -98,8 +98,8 @@ def start_pair(
     options = replace(options or DecodeOptions(), time_left=time_left)
     check_decoding(AnswerForm.of_pair(pair), spec, options)
     metered = MeteredBucket(bucket)
-    journal = Journal(spec)
-    if not journal.create(RunStore(metered, run)):
+    journal = Journal(spec).create(RunStore(metered, run))
+    if journal is None:
         raise InputRefused(
             f"run {run} has begun already: resume it, or leave the id out to start another one"
         )

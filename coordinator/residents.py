@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from statistics import median
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from blockstore.arrays import array_digest, encode_array
 from blockstore.bucket import Bucket
 from blockstore.keys import validate_session, x_key
 from blockstore.sessions import SHORT_X, Announcement, Asked, ResidentTask, announce
@@ -103,10 +106,15 @@ class Residents:
         self._times: deque[float] = deque(maxlen=REMEMBERED)
         self._accepted: list[InvokeReport] = []
         self._awaited: dict[tuple[int, int], int] = {}  # worker, generation -> attempt to report
+        self._x: NDArray[Any] | None = None
 
     def check(self) -> None:
         """Raise `InvokeError` unless workers could be invoked."""
         self._invoker.check()
+
+    def expect(self, x: NDArray[Any]) -> None:
+        """Take x of the run that comes next: a short one is announced without reading it again."""
+        self._x = x
 
     def submit(self, invocations: Sequence[Invocation]) -> None:
         """Announce what these tasks ask for, and invoke a resident for each worker that has none.
@@ -210,6 +218,8 @@ class Residents:
         """x as it is stored, if it is short enough to be announced: one GET instead of N."""
         if prod(task.x_shape) * np.dtype(task.x_dtype).itemsize > SHORT_X:
             return b""
+        if self._x is not None and array_digest(self._x) == task.x_digest:
+            return encode_array(self._x)
         return self._bucket.get(x_key(task.run))
 
     def _all_gone(self) -> None:
@@ -256,6 +266,7 @@ class Residents:
         self._announced = now
         announcement = Announcement(
             number=self._number,
+            sent=now,
             run=run.first.run,
             attempt=usual,
             x_shape=run.first.x_shape,

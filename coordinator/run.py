@@ -143,8 +143,11 @@ def start_run(
         store.save_asked(vector)
     store.save_x(sent)
     journal = Journal(spec, fresh=drawn)
-    if not drawn and not journal.create(store):  # an event delivered twice starts one run
-        raise InputRefused(taken)
+    if not drawn:
+        created = journal.create(store)
+        if created is None:  # an event delivered twice starts one run
+            raise InputRefused(taken)
+        journal = created
     context = RunContext.open(metered, manifest, journal, clock, on_event, known, options)
     return carry(context, metered, invoker, billing, time_left, threads, fastest, later)
 

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,7 @@ from polarlambda.worker import DeployedWorker
 if TYPE_CHECKING:
     from blockstore.bucket import Bucket
     from blockstore.manifest import Manifest
-    from coordinator.events import Event
+    from coordinator.events import Event as RunEvent
     from coordinator.planning import SeriesPlan
     from coordinator.residents import Residents
     from polarlambda.request import Metric
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Mode = Literal["resident", "invoke"]
 
 FASTEST = 0.02  # seconds between two looks for answers: in a series every product's wait counts
+PAUSE = 0.1  # seconds after a product in which the next one is expected, and goes first
 IDLE_LIMIT = 30.0
 LEAST_IDLE_LIMIT = 1.0
 
@@ -74,6 +76,7 @@ class Session:
         self._residents: Residents | None = None
         self._recorder = ThreadPoolExecutor(1, thread_name_prefix="record")
         self._recording: Future[None] | None = None
+        self._under_way = Event()  # the next product: its workers have been asked
         self._closed = False
         self.id = new_run_id(int(self._clock.now() * 1000), os.urandom(10))
 
@@ -88,7 +91,7 @@ class Session:
         relaunch: str | float | None = None,
         reference: str | Result | None = None,
         on_arrival: Callable[[Arrival], None] | None = None,
-        on_event: Callable[[Event], None] | None = None,
+        on_event: Callable[[RunEvent], None] | None = None,
     ) -> Result:
         """Compute A x; the arguments, the `Result` and the errors are those of
         `CodedMatrix.multiply`, whose on, decode, result and memory a series lacks. Raises
@@ -97,6 +100,7 @@ class Session:
         """
         from dataclasses import replace
 
+        from coordinator.events import Dispatched
         from coordinator.run import start_run
 
         if self._closed:
@@ -111,17 +115,21 @@ class Session:
             relaunch=relaunch,
             reference=reference,
         )
-        self._recorded()
+        if reference is not None or (self._recording is not None and self._recording.done()):
+            self._recorded()
         shape, sent = request.x.shape, request.sent_dtype
         billing = self._worker.billing(self.manifest, shape, sent)
         residents = self._with_residents(shape, sent) if self.mode == "resident" else None
         if residents is not None:  # all at a time, for as long as they are needed
             billing = replace(billing, stays=residents.stays, concurrency=0)
+            residents.expect(request.x)
         listeners = Listeners(on_arrival, on_event)
 
-        def hear(event: Event) -> None:
+        def hear(event: RunEvent) -> None:
             if residents is not None:
                 residents.hear(event)
+            if isinstance(event, Dispatched):
+                self._under_way.set()
             listeners.hear(event)
 
         outcome = start_run(
@@ -179,11 +187,22 @@ class Session:
         self.close()
 
     def _record(self, record: Callable[[], None]) -> None:
-        """Write the report of a product that has ended while the caller goes on."""
-        self._recording = self._recorder.submit(record)
+        """Write the report of a product that has ended while the caller computes, or while workers
+        do if the next product begins at once."""
+
+        def in_time() -> None:
+            self._under_way.wait(PAUSE)
+            record()
+
+        try:
+            self._recorded()  # the report of the product before
+        finally:
+            self._under_way.clear()
+            self._recording = self._recorder.submit(in_time)
 
     def _recorded(self) -> None:
         """Wait for it; raises what went wrong there."""
+        self._under_way.set()
         recording, self._recording = self._recording, None
         if recording is not None:
             recording.result()

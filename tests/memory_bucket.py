@@ -78,17 +78,18 @@ class MemoryBucket:
         if_none_match: bool = False,
         if_match: str | None = None,
         content_type: str | None = None,
-    ) -> bool:
+    ) -> str:
         self._request("put", key)
         with self._lock:
             there = key in self.objects and self.objects[key].since <= self.now()
             if if_none_match and there:
-                return False
+                return ""
             if if_match is not None and not (there and self._info(key).etag == if_match):
-                return False
+                return ""
             self.objects[key] = Stored(bytes(body), dict(metadata or {}))
+            etag = self._info(key).etag
         self.after_put(key)
-        return True
+        return etag
 
     def read_into(
         self, view: memoryview, key: str, first: int, *, if_match: str | None = None

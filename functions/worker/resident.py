@@ -98,7 +98,7 @@ class Resident:
                 self._sleep(self._polling.pause(self._now()))
                 continue
             heard = self._now()
-            self._polling.announced(heard)
+            self._polling.announced(heard, announced.sent)
             if announced.ended:
                 return self._end("session")
             if announced.replaced(self._resident.worker, self._resident.generation):
@@ -107,6 +107,7 @@ class Resident:
             if task is not None and (task.run, task.attempt) != self._done:
                 self._known = task
                 self._serve(task, inputs, announced.x)
+                self._sleep(self._polling.before(self._now()))  # the others answer, too
 
     def _load(self) -> Callable[[RunStore, WorkerTask, int], Tiles]:
         """The tiles of all of this worker's blocks, in memory from here on.

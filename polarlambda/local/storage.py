@@ -23,26 +23,34 @@ from typing import Any
 
 from polarlambda.local.residents import MARK, answer_of
 
+THREADS = 256  # a request that is held up, or slowed, keeps one waiting
+CONNECTIONS = 10_000
+LARGEST_BODY = 5 << 30  # bytes of one PUT, as in S3
+IN_MEMORY = 64 << 20  # bytes of a body that are not spooled to disk
+RECEIVE = 256 << 10  # bytes taken from a socket at a time
+
 
 def main() -> None:
     """Serve until standard input ends."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
-    from werkzeug.serving import make_server
+    from moto.moto_server.werkzeug_app import create_backend_app
+    from waitress import create_server
 
-    listening = socket.socket(fileno=int(sys.argv[1]))
-    server = make_server(
-        "localhost",
-        listening.getsockname()[1],
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # requests do wait, by design
+    server = create_server(
         slowed(held_up(create_backend_app("s3"), Path(sys.argv[2]) / MARK), float(sys.argv[3])),
-        threaded=True,
-        request_handler=MotoRequestHandler,
-        fd=listening.fileno(),
+        sockets=[socket.socket(fileno=int(sys.argv[1]))],
+        threads=THREADS,
+        connection_limit=CONNECTIONS,
+        asyncore_use_poll=True,
+        max_request_body_size=LARGEST_BODY,
+        inbuf_overflow=IN_MEMORY,
+        outbuf_overflow=IN_MEMORY,
+        recv_bytes=RECEIVE,
     )
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     sys.stdout.write("{}\n")
     sys.stdout.flush()
-    server.serve_forever()
+    server.run()
 
 
 def held_up(store: Any, mark: Path) -> Any:

@@ -115,7 +115,8 @@ def test_a_body_that_never_comes_is_an_unavailable_store_not_a_corrupt_object() 
 def test_a_conditional_put_that_meets_another_is_repeated_until_decided() -> None:
     conflict = refusal(409, "ConditionalRequestConflict", "PutObject")
     lost = refusal(412, "PreconditionFailed", "PutObject")
-    assert stubbed(put_object=[conflict, {}]).put("k", b"", if_none_match=True)
+    etag = stubbed(put_object=[conflict, {"ETag": '"e"'}]).put("k", b"", if_none_match=True)
+    assert etag == '"e"'
     assert not stubbed(put_object=[conflict, lost]).put("k", b"", if_none_match=True)
     with pytest.raises(StoreUnavailable, match="other writers"):
         stubbed(put_object=[conflict]).put("k", b"", if_none_match=True)

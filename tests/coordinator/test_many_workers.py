@@ -103,7 +103,7 @@ def test_a_journal_of_16384_workers_with_three_dispatches_and_a_decisive_set(fin
         replace(spec, workers=MOST, decisive=every),
         tuple(Dispatch(attempt, every, 1.5, complete=True) for attempt in (1, 2, 3)),
     )
-    body = journal._body()
+    body = journal.to_json()
     assert len(body) < 1 << 20
     bucket = platform.bucket
     old = bucket.objects[keys.run_key(RUN)].body

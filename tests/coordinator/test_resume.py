@@ -151,13 +151,22 @@ def test_a_run_that_is_exact_is_returned_and_not_computed_again():
     assert len(platform.invoked) == platform.workers
 
 
+def test_a_coordinator_that_is_alone_never_reads_its_own_run_again():
+    platform = Platform()
+    outcome = start(platform)
+    journals = [kind for kind, key in platform.bucket.requests if key == keys.run_key(RUN)]
+    assert outcome.exact
+    assert "get" not in journals
+    assert journals.count("put") >= 2  # the dispatch, and the decisive set
+
+
 def test_of_two_coordinators_the_first_decides_and_both_write_the_same_bytes():
     """A second one resumes while the first is at work; it is the faster one to see answers."""
     platform = Platform(default=[Answer(1.0)], table={w: [Answer(9.0)] for w in range(4)})
     second: list[Outcome] = []
 
     def resume_elsewhere(kind, key):
-        deciding = kind == "get" and key == keys.run_key(RUN) and platform.clock.now() - began > 5
+        deciding = kind == "put" and key == keys.run_key(RUN) and platform.clock.now() - began > 5
         if deciding and not second:
             second.append(None)  # the first one has seen its set and is about to store it
             platform.clock.time += 1.0  # more answers come in between

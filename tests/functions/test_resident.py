@@ -347,10 +347,44 @@ def test_looks_are_frequent_when_an_announcement_is_due():
     pauses = [polling.pause(t) for t in (0.0, 0.01, 0.03)]
     assert pauses == sorted(pauses) and pauses[0] == FASTEST
     for at in (0.0, 1.0, 2.0):
-        polling.announced(at)
-    assert polling.pause(2.1) == ASLEEP
-    assert polling.pause(2.75) == pytest.approx(0.05)  # to where the next one may come early
-    assert polling.pause(2.9) == pytest.approx(0.1)
+        polling.announced(at, at)
+    assert polling.pause(2.1) == polling.before(2.1) == ASLEEP
+    assert polling.pause(2.85) == pytest.approx(0.05)  # to where the next one may come early
+    assert polling.before(2.95) == 0.0
+    assert polling.pause(2.95) == pytest.approx(0.1)
     later = [polling.pause(4.0) for _ in range(20)]
     assert later == sorted(later) and later[-1] == SLOWEST
     assert Polling(2750).pause(0.0) == pytest.approx(0.5)  # 5,500 GETs a second for all of them
+
+
+@pytest.mark.parametrize("skew", [-1e9, -3.0, 0.0, 7.5])
+def test_one_that_was_seen_late_does_not_make_the_next_ones_late(skew):
+    polling = Polling(8)  # our clock is `skew` ahead of the coordinator's
+    for sent, late in [(0.0, 0.4), (1.0, 0.5), (2.0, 0.01), (3.0, 0.3)]:
+        polling.announced(sent + late + skew, sent)
+    at = 3.6 + skew
+    assert at + polling.before(at) == pytest.approx(3.9 + 0.02 + skew, abs=0.01)
+
+
+def test_a_series_that_became_quick_is_followed_at_once():
+    polling = Polling(8)
+    for sent in (0.0, 5.0, 10.0, 15.0, 15.2):
+        polling.announced(sent, sent)
+    assert polling.before(15.2) == pytest.approx(0.18)
+
+
+def test_the_gap_of_cold_starts_is_not_learnt():
+    polling = Polling(8)
+    polling.announced(9.0, 0.0)
+    polling.announced(9.1, 9.1)
+    assert polling.before(9.1) == 0.0
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0])
+def test_a_coordinators_clock_that_is_set_is_noticed(step):
+    polling = Polling(8)
+    for sent in (0.0, 1.0, 2.0, 3.0):
+        polling.announced(sent, sent)
+    for sent in (4.0, 5.0, 6.0, 7.0, 8.0):
+        polling.announced(sent, sent + step)
+    assert 8.0 + polling.before(8.4) + 0.4 == pytest.approx(8.9, abs=0.05)
