@@ -2,9 +2,8 @@
 
 A run begins with one PUT of the session's latest.json. Invocations are made only for workers that
 have no resident: not yet, no longer (idle too long, time limit near), or lost. A resident is lost
-when it has been silent for too long, counting only the time in which runs waited for it; another
-one, of the next generation, takes its place, even within a run. Two residents of one worker harm
-nobody: the answer's key depends on run and worker alone.
+when it has been silent too long while runs waited for it: another one, of the next generation,
+takes its place, even within a run. Two harm nobody: keys depend on run and worker alone.
 """
 
 from __future__ import annotations
