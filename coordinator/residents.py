@@ -1,9 +1,9 @@
 """The resident workers of a session, from the coordinator's side: an `Invoker` that announces.
 
-A run begins with one PUT of the session's latest.json. Invocations are made only for workers that
-have no resident: not yet, no longer (idle too long, time limit near), or lost. A resident is lost
-when it has been silent too long while runs waited for it: another one, of the next generation,
-takes its place, even within a run. Two harm nobody: keys depend on run and worker alone.
+A run begins with one PUT of the session's latest.json. Only workers that have no resident are
+invoked: not yet, no longer (idle too long, time limit near), or lost. A resident that is silent too
+long while runs wait for it is lost: another one, of the next generation, takes its place, even
+within a run. Two harm nobody: keys depend on run and worker alone.
 """
 
 from __future__ import annotations
