@@ -42,8 +42,7 @@ REMEMBERED = 256  # answers whose times count
 @dataclass
 class Seat:
     """A worker's place: its newest resident's generation (0: none yet), when that was invoked (None
-    once it is known to have ended), whether it has answered, and how long runs waited for it in
-    vain."""
+    once it is known to have ended), whether it answered, how long runs waited for it in vain."""
 
     generation: int = 0
     invoked: float | None = None
