@@ -17,7 +17,7 @@ from blockstore.manifest import Manifest
 from blockstore.tiling import TileSpan
 from encoder.fill import BlockReader, Room
 from encoder.layout import Layout
-from encoder.pieces import Piece, pieces
+from encoder.pieces import Piece, grouped, pieces
 from encoder.sources.source import Source
 from encoder.stages import MemoryStage, SpoolStage, Stage
 from polarcodes import ErasureCode
@@ -143,15 +143,9 @@ class TileWriter:
         span = self._manifest.tiling.span(tile)
         lines, length = span.shape if self._source.order == "C" else span.shape[::-1]
         stage.clear()
-        group: list[tuple[int, Piece]] = []
-        offset = 0
-        for chunk in pieces(lines, length, self._layout.chunk_entries):
-            if group and offset + chunk.size - group[0][0] > self._layout.group_entries:
-                self._encode_group(group, span, stage)
-                group = []
-            group.append((offset, chunk))
-            offset += chunk.size
-        self._encode_group(group, span, stage)
+        chunks = pieces(lines, length, self._layout.chunk_entries)
+        for group in grouped(chunks, self._layout.group_entries):
+            self._encode_group(group, span, stage)
 
     def _encode_group(
         self, group: Sequence[tuple[int, Piece]], span: TileSpan, stage: Stage

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
+from polarlambda.encode_plan import with_functions
 from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
@@ -33,6 +34,8 @@ def plan_matrix(
     subtasks: int | Literal["auto"] = 1,
     per_object: int = 1,
     memory: int | str = "1GB",
+    encode_memory_mb: int | None = None,
+    encode_disk_mb: int | None = None,
     x_columns: int = 1,
     x_dtype: str = "float64",
     delays: str = "lambda-rare-tail",
@@ -45,7 +48,8 @@ def plan_matrix(
     """Plan the encoding of a matrix, and a product with an x of ``x_columns`` columns.
 
     The matrix is ``source`` (of which only the header is read) or its ``shape`` and ``dtype``.
-    ``concurrency`` is the account's (1,000 if not given), ``prices`` a file as in docs/cost.md and
+    ``encode_memory_mb`` and ``encode_disk_mb`` are the encode function's (default: the template's),
+    ``concurrency`` the account's (1,000 if not given), ``prices`` a file as in docs/cost.md and
     ``region`` one of its regions (default us-east-1). Needs no AWS, unless ``source`` is an s3://
     URL; writes and invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to
     change), `CodeError`, `SourceRefused`.
@@ -109,6 +113,7 @@ def plan_matrix(
         platform=platform,
         prices=table,
     )
+    encoding = with_functions(encoding, table, platform, encode_memory_mb, encode_disk_mb)
     choice = replace(encoding.choice, explanation=(*why, *encoding.choice.explanation))
     return replace(encoding, choice=choice), run
 
