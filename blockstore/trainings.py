@@ -141,10 +141,8 @@ class TrainingStore:
         Raises `TrainingTaken` if another process has written that iteration.
         """
         key = keys.checkpoint_key(self.training, facts.iteration)
-        metadata = facts.to_metadata()
-        if arrays.put_array(self.bucket, key, state, metadata=metadata, if_none_match=True):
-            return
-        if self.bucket.metadata(key).get("writer") == facts.writer:  # our own PUT, sent twice
+        metadata, writer = facts.to_metadata(), facts.writer
+        if arrays.put_first(self.bucket, key, state, writer=writer, metadata=metadata):
             return
         raise TrainingTaken(
             f"iteration {facts.iteration} of training {self.training} was computed by another "
