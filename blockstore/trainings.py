@@ -68,11 +68,10 @@ class Facts:
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str]) -> Facts:
         """Read back `to_metadata`; raises `RunRecordError`."""
-        found = {name.lower(): value for name, value in metadata.items()}
 
         def number(name: str) -> float:
             try:
-                value = float(found[name])
+                value = float(metadata[name])
             except (KeyError, ValueError) as exc:
                 raise RunRecordError(f"checkpoint: {name} must be a number") from exc
             if not math.isfinite(value):
@@ -87,12 +86,12 @@ class Facts:
             step=number("step"),
             tolerance=number("tolerance"),
             recovered=number("recovered"),
-            exact=found.get("exact") == "1",
+            exact=metadata.get("exact") == "1",
             error=number("error"),
             seconds=number("seconds"),
             dollars=number("dollars"),
-            runs=tuple(run for run in found.get("runs", "").split(",") if run),
-            writer=found.get("writer", ""),
+            runs=tuple(run for run in metadata.get("runs", "").split(",") if run),
+            writer=metadata.get("writer", ""),
         )
 
 
