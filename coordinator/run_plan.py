@@ -13,18 +13,16 @@ from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
 from blockstore.manifest import Manifest
 from blockstore.memory import worker_memory
-from blockstore.subtasks import Subtasks
 from blockstore.tasks import WorkerTask
 from coordinator.cost import Cost, Usage, cost
 from coordinator.expected_time import SEED, ExpectedTime, affordable, expected_time
 from coordinator.fits import check_coordinator, check_fits, event_bytes
 from coordinator.form import AnswerForm
-from coordinator.machine import PUBLISH_INTERVAL
-from coordinator.pace import FASTEST
+from coordinator.planned_usage import coordinator_usage, worker_usage
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
-from coordinator.storage import LIST_PAGE, Stored, stored
+from coordinator.storage import Stored, stored
 from coordinator.task_time import BlockWork
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
@@ -32,7 +30,6 @@ from polarcodes.delays import DelayModel, make_delays
 
 ROUNDS = 1_000
 QUICK_ROUNDS = 64
-STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1_024
 GB = 1 << 30
 PLANNED_RUN = "0" * 26
@@ -152,8 +149,8 @@ def plan_multiply(
         arrivals,
         manifest.subtasks,
     )
-    usage = _worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb)
-    usage += _coordinator_usage(manifest.shares, time)
+    usage = worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb, platform)
+    usage += coordinator_usage(manifest.shares, time)
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
@@ -236,34 +233,6 @@ def block_work(task: WorkerTask) -> BlockWork:
 def all_blocks(work: BlockWork, subtasks: int) -> BlockWork:
     """The work of all blocks of a worker, as if they were one."""
     return replace(work, rows=work.rows * subtasks, objects=work.objects * subtasks)
-
-
-def _worker_usage(
-    work: BlockWork, shares: Subtasks, time: ExpectedTime, mean_delay: float, memory_mb: int
-) -> Usage:
-    """All N workers run to their end: late ones are billed too, and delays are taken as billed."""
-    workers, tasks = shares.workers, shares.per_worker
-    checks = tasks + int(time.task // STOP_CHECK_SECONDS)
-    return Usage(
-        puts=workers * tasks // shares.per_object,
-        gets=workers * (tasks * work.objects + 1),
-        lists=workers * checks,
-        invokes=workers,
-        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
-    )
-
-
-def _coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
-    """run.json (twice: asked, decisive set), x, stop marker, result, report (json, html), status;
-    estimates.
-
-    Listings are counted at their usual pace far from the decisive answer.
-    """
-    answers = shares.count // shares.per_object
-    published = min(answers, int(time.coded / PUBLISH_INTERVAL))
-    pages = 1 + answers // LIST_PAGE
-    listings = math.ceil(time.coded / (4 * FASTEST))
-    return Usage(puts=8 + 2 * published, gets=answers + 2, lists=listings * pages)
 
 
 def run_notes(

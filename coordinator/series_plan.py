@@ -14,10 +14,12 @@ import numpy as np
 
 from blockstore.manifest import Manifest
 from blockstore.memory import resident_memory
+from coordinator.expected_time import answer_moments
 from coordinator.platform import MB, Platform
 from coordinator.prices import Prices
 from coordinator.refusals import PlanRefused
 from coordinator.run_plan import MB_PER_GB, all_blocks, block_work, planned_task
+from coordinator.starts import planned_looks
 from coordinator.task_time import task_time
 
 __all__ = ["SeriesPlan", "check_resident", "plan_series"]
@@ -95,6 +97,8 @@ def plan_series(
     task = planned_task(manifest, x_shape, x_dtype)
     work = all_blocks(block_work(task), task.subtasks)
     workers, gigabytes = manifest.workers, worker_memory_mb / MB_PER_GB
+    moments = answer_moments(block_work(task), worker_memory_mb, manifest.shares, platform)
+    looks = planned_looks(moments, 1, platform)
     time = task_time(work, worker_memory_mb, workers, platform)
     read_x = platform.s3_request_seconds + work.x_bytes / platform.s3_read_rate
     look = platform.s3_request_seconds
@@ -102,7 +106,7 @@ def plan_series(
     get, put = prices.s3_thousand_gets / 1e3, prices.s3_thousand_puts / 1e3
     second = gigabytes * prices.lambda_gb_second
     invoked = time.seconds * second + prices.lambda_million_requests / 1e6
-    invoked += (work.objects + 1) * get + task.subtasks * put
+    invoked += (work.objects + 1) * get + looks * put  # a LIST costs what a PUT does
     return SeriesPlan(
         workers=workers,
         worker_memory_mb=worker_memory_mb,
