@@ -20,7 +20,8 @@ __all__ = ["LEAST_PART", "MOST_PART", "SHARE", "TREE_FROM", "parts", "start_rate
 TREE_FROM = 2_048  # workers: below, one client is as fast (docs/scale.md)
 LEAST_PART = 64  # workers of a dispatch function
 MOST_PART = 2_048
-SHARE = 0.8  # of a prefix's rate that a launch may ask for: workers do not begin evenly
+SHARE = 0.9  # of a prefix's rate that a launch may ask for: workers do not begin evenly
+LONGEST = 60.0  # seconds of a launch: S3 gives a prefix more when it has been busy for that long
 
 
 def parts(count: int, threads: int) -> int:
@@ -31,23 +32,24 @@ def parts(count: int, threads: int) -> int:
 
 
 def start_rate(workers: int, tiles: int, x_gets: int, objects: int, platform: Platform) -> float:
-    """Workers a second that may begin so that 0.8 of a prefix's requests suffice them; inf if all
+    """Workers a second that may begin so that 0.9 of a prefix's requests suffice them; inf if all
     `workers` may begin at once.
 
-    min(0.8 GETs a second / tiles, 0.8 GETs / GETs of x, 0.8 PUTs / objects), of those that all of
+    min(0.9 GETs a second / tiles, 0.9 GETs / GETs of x, 0.9 PUTs / objects), of those that all of
     them could exceed in a second. Tiles lie under matrices/, x and answers under runs/: those are
-    two prefixes. A worker has `PREFETCH` tiles on their way at a time.
+    two prefixes. A worker has `PREFETCH` tiles on their way at a time. No launch takes longer than
+    a minute.
     """
     gets, puts = SHARE * platform.s3_gets_per_second, SHARE * platform.s3_puts_per_second
     asked = min(tiles, PREFETCH / platform.s3_request_seconds)
-    rates = [math.inf]
+    rates = []
     if workers * asked > gets:
         rates.append(gets / tiles)
     if workers * x_gets > gets:
         rates.append(gets / x_gets)
     if workers * objects > puts:
         rates.append(puts / objects)
-    return min(rates)
+    return max(min(rates), workers / LONGEST) if rates else math.inf
 
 
 def task_rate(task: object, workers: int, platform: Platform | None = None) -> float:
