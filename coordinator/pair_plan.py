@@ -22,12 +22,11 @@ from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.run_plan import (
     GB,
-    MB_PER_GB,
     QUICK_ROUNDS,
     ROUNDS,
-    STOP_CHECK_SECONDS,
     run_notes,
 )
+from coordinator.run_usage import MB_PER_GB, STOP_CHECK_SECONDS
 from coordinator.storage import LIST_PAGE, Stored, stored
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest

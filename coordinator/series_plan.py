@@ -17,7 +17,8 @@ from blockstore.memory import resident_memory
 from coordinator.platform import MB, Platform
 from coordinator.prices import Prices
 from coordinator.refusals import PlanRefused
-from coordinator.run_plan import MB_PER_GB, all_blocks, block_work, planned_task
+from coordinator.run_plan import all_blocks, block_work, planned_task
+from coordinator.run_usage import MB_PER_GB
 from coordinator.task_time import task_time
 
 __all__ = ["SeriesPlan", "check_resident", "plan_series"]
