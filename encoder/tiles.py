@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -87,6 +88,7 @@ class TileWriter:
         self._encoders = ThreadPoolExecutor(layout.encoders, "polarlambda-transform")
         self._uploads = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
         self._stages: list[Stage] = []
+        self._own = threading.local()  # each uploading thread's body, used again for every tile
 
     def __enter__(self) -> TileWriter:
         self._stages = self._make_stages()
@@ -170,7 +172,10 @@ class TileWriter:
         span = manifest.tiling.span(tile)
         key = keys.tile_key(manifest.name, manifest.encoding, block, tile)
         header = tile_header(manifest, span)
-        body = bytearray(len(header) + span.size * self._dtype.itemsize)
+        size = len(header) + span.size * self._dtype.itemsize
+        body = getattr(self._own, "body", b"")
+        if len(body) != size:
+            body = self._own.body = bytearray(size)
         body[: len(header)] = header
         stage.copy_tile(manifest.shares.places[block], memoryview(body)[len(header) :])
         self._bucket.put(key, body)
