@@ -194,7 +194,9 @@ def test_a_matrix_made_of_another_one_says_of_which(cli, bucket, files):
     done = cli("encode", files / "X.npy", "w", "--gram", "--workers", 4, "--data-blocks", 3)
     assert done.exit_code == 0, done.output
     shown = cli("matrices", "show", "w").stdout
-    assert re.search(r"^derived +kind gram, source digest sha256-tree:\w+, rows 40", shown, re.MULTILINE)
+    assert re.search(
+        r"^derived +kind gram, source digest sha256-tree:\w+, rows 40", shown, re.MULTILINE
+    )
     assert "constant columns [3]" in shown
     assert re.search(r"^companions +none$", shown, re.MULTILINE)
 
