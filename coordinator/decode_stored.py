@@ -91,7 +91,7 @@ class StoredDecoder:
         if self.functions is not None:
             budget = int(FUNCTION_SHARE * self.functions.memory)
             most = window_rows(form, len(places), budget, 0)
-            rows = min(most, share_of(form, len(places), self.functions.most))
+            rows = share_of(form, len(places), self.functions.most, most, part_rule(self.kind))
         else:
             rows = window_rows(form, len(places), self.memory, self.x_bytes)
         return DecodeJob(

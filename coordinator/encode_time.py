@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from blockstore.manifest import Manifest
-from blockstore.memory import RUNTIME_BYTES
+from blockstore.encode_work import EncodeWork, PassWork
 from coordinator.cost import Cost, Usage, cost
 from coordinator.platform import MB, Platform
 from coordinator.prices import Prices
-from coordinator.storage import LIST_PAGE, Stored
+from coordinator.refusals import PlanRefused
+from coordinator.storage import Stored
 
 __all__ = ["EncodeOnLambda", "encode_on_lambda", "encode_seconds"]
 
 MB_PER_GB = 1_024
+LAST_SECONDS = 15.0  # that an encode function keeps for what comes after its last tile
 
 
 @dataclass(frozen=True)
 class EncodeOnLambda:
-    """`functions` of `memory_mb`, each busy for `function_seconds`; `seconds` until the last has
-    ended, their ramp and waves included."""
+    """Both passes by encode functions, as they are deployed. Sizes in bytes, times in seconds.
 
-    functions: int
+    `scan_calls` look at the matrix, `write_calls` write its `tiles` of `tile_bytes`; the largest of
+    them takes `scan_seconds`, `write_seconds`; `seconds` until the last has ended. `spool_bytes`:
+    of a function's disk; `peak_bytes`: of its memory; `full_memory_mb`: with which tiles would be
+    of full size and in memory. `read`, `written`: by all functions.
+    """
+
     memory_mb: int
-    function_seconds: float
+    disk_mb: int
+    scan_calls: int
+    write_calls: int
+    tiles: int
+    tile_bytes: int
+    peak_bytes: int
+    spool_bytes: int
+    full_memory_mb: int
+    scan_seconds: float
+    write_seconds: float
     seconds: float
+    bytes_read: int
+    bytes_written: int
     usage: Usage
     cost: Cost
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON of every figure."""
-        return {
-            "functions": self.functions,
-            "memory_mb": self.memory_mb,
-            "function_seconds": self.function_seconds,
-            "seconds": self.seconds,
-            "usage": self.usage.to_json(),
-            "cost": self.cost.to_json(),
-        }
+        figures = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return figures | {"usage": self.usage.to_json(), "cost": self.cost.to_json()}
 
 
 def encode_seconds(source_bytes: int, kept: Stored, platform: Platform) -> float:
@@ -58,46 +65,97 @@ def encode_seconds(source_bytes: int, kept: Stored, platform: Platform) -> float
     return read + max(read, coded, sent)
 
 
-def encode_on_lambda(
-    manifest: Manifest, kept: Stored, prices: Prices, platform: Platform
-) -> EncodeOnLambda | None:
-    """One function for each range of tiles: it reads that range of all s source blocks from S3,
-    and writes that tile of all N coded blocks.
+def encode_on_lambda(work: EncodeWork, prices: Prices, platform: Platform) -> EncodeOnLambda:
+    """What the functions that `work` counts take and cost; the formulas are in docs/cost.md.
 
-    function = 2 s requests and 2 source / t bytes read, stored / t bytes made and written, N
-    requests; t functions, a pass before them that checks the source. None if N tiles are more than
-    the memory of a function, or a function would take longer than its limit.
+    Raises `PlanRefused` if a single tile takes longer than Lambda lets a function run.
     """
-    tiles = manifest.tiling.count
-    memory_mb = math.ceil((RUNTIME_BYTES + manifest.blocks * kept.tile_bytes * 1.25) / MB)
-    if memory_mb > platform.memory_max_mb:
-        return None
-    memory_mb = max(memory_mb, math.ceil(platform.memory_per_vcpu_mb))
-    source_bytes = manifest.rows * manifest.columns * np.dtype(manifest.source_dtype).itemsize
-    threads, request = platform.transfer_threads, platform.s3_request_seconds
-    read = 2 * (
-        manifest.data_blocks * request / threads + source_bytes / tiles / platform.s3_read_rate
-    )
-    share = kept.storage_bytes / tiles
-    made = share / platform.encode_rate / min(1.0, platform.vcpus(memory_mb))
-    written = manifest.blocks * request / threads + share / platform.s3_write_rate
-    busy = read + made + written + platform.worker_overhead_seconds
-    if busy > platform.timeout_max:
-        return None
-    waves = -(-tiles // platform.concurrency)
-    cold = min(tiles, platform.concurrency) - platform.ramp_burst
+    memory_mb = work.memory // MB
+    leaf, (made, sent) = _leaf_seconds(work, platform), _tile_seconds(work, platform)
+    if made + sent > platform.timeout_max - LAST_SECONDS:
+        raise PlanRefused(
+            "a tile of all blocks",
+            f"{made + sent:,.0f} s",
+            None,
+            f"a function has {platform.timeout_max - LAST_SECONDS:g} s: take fewer blocks",
+        )
+    further = max(made, sent) if work.stages > 1 else made + sent
+    at_once = min(work.concurrency, platform.concurrency)
+    cold = min(max(work.scan.calls, work.write.calls), at_once)
+    colder = work.write.calls > work.scan.calls and work.scan.calls < at_once
+    scan = _pass(work.scan, leaf, leaf, platform.start_seconds, at_once, platform)
+    start = platform.start_seconds if colder else 0.0
+    write = _pass(work.write, made + sent, further, start, at_once, platform)
+    busy = scan.busy + write.busy + cold * platform.start_seconds
     usage = Usage(
-        puts=kept.objects + 1,
-        gets=2 * manifest.data_blocks * tiles,
-        lists=1 + kept.objects // LIST_PAGE,
-        invokes=tiles,
-        worker_gb_seconds=tiles * busy * memory_mb / MB_PER_GB,
+        puts=work.write.puts + work.puts,
+        gets=work.scan.gets + work.write.gets + work.gets,
+        lists=work.lists,
+        invokes=work.calls,
+        worker_gb_seconds=busy * memory_mb / MB_PER_GB,
     )
     return EncodeOnLambda(
-        functions=tiles,
         memory_mb=memory_mb,
-        function_seconds=busy,
-        seconds=waves * busy + max(0.0, cold / platform.ramp_rate) + platform.invoke_seconds,
+        disk_mb=work.disk // MB,
+        scan_calls=work.scan.calls,
+        write_calls=work.write.calls,
+        tiles=work.write.units,
+        tile_bytes=work.tile_bytes,
+        peak_bytes=work.peak_bytes,
+        spool_bytes=work.spool_bytes,
+        full_memory_mb=work.full_memory // MB,
+        scan_seconds=scan.longest,
+        write_seconds=write.longest,
+        seconds=scan.seconds + write.seconds,
+        bytes_read=work.scan.read + work.write.read,
+        bytes_written=work.write.written,
         usage=usage,
         cost=cost(usage, prices),
     )
+
+
+def _leaf_seconds(work: EncodeWork, platform: Platform) -> float:
+    """A leaf read, checked and hashed, other leaves beside it: by requests, the link, or the
+    processors, whichever takes longest."""
+    size = work.scan.read / work.scan.units
+    waiting = work.scan.gets_of_unit * platform.s3_request_seconds / work.readers
+    checked = size / platform.scan_rate / platform.vcpus(work.memory // MB)
+    return max(waiting + size / platform.s3_read_rate, checked)
+
+
+def _tile_seconds(work: EncodeWork, platform: Platform) -> tuple[float, float]:
+    """Seconds in which a tile of all blocks is read and transformed, and in which it is sent."""
+    size = work.write.written / work.write.units
+    processors = min(float(work.encoders), platform.vcpus(work.memory // MB))
+    spooled = size / platform.disk_rate if work.spool_bytes else 0.0
+    made = work.write.gets_of_unit * platform.s3_request_seconds / work.readers
+    made += work.write.read / work.write.units / platform.s3_read_rate
+    made += size / platform.encode_rate / processors + spooled
+    sent = work.blocks * platform.s3_request_seconds / work.uploaders
+    sent += size / platform.s3_write_rate + spooled
+    return made, sent
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """Seconds: of the longest call, until the last has ended, and of all calls together."""
+
+    longest: float
+    seconds: float
+    busy: float
+
+
+def _pass(
+    work: PassWork, first: float, further: float, start: float, at_once: int, platform: Platform
+) -> _Pass:
+    """Calls of `share` units, the first of which takes `first` seconds; `start` of a cold function
+    is not counted as busy. S3 takes only so many requests a second for one prefix."""
+    opening = work.opening * platform.s3_request_seconds + platform.worker_overhead_seconds
+    opening += first - further
+    longest = opening + work.share * further
+    waves = -(-work.calls // at_once)
+    seconds = start + platform.invoke_seconds + waves * longest
+    floor = max(work.gets / platform.s3_gets_per_second, work.puts / platform.s3_puts_per_second)
+    slower = max(1.0, floor / seconds)
+    busy = (work.calls * opening + work.units * further) * slower
+    return _Pass(longest * slower, seconds * slower, busy)

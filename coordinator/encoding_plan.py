@@ -13,7 +13,7 @@ from blockstore.tiling import RESERVE_BYTES, choose_tiling, least_memory
 from coordinator.choose import CodeChoice, checked_matrix, choose_code
 from coordinator.cost import Cost, Usage, cost
 from coordinator.default_code import AUTO
-from coordinator.encode_time import EncodeOnLambda, encode_on_lambda, encode_seconds
+from coordinator.encode_time import EncodeOnLambda, encode_seconds
 from coordinator.expected_time import full_range, planned_shares
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
@@ -31,8 +31,8 @@ class EncodingPlan:
     `manifest` describes the coded matrix as encoding would write it (placeholder digests), so that
     a run can be planned on it. `spool_bytes`: disk for tiles that do not fit in memory, 0 when they
     do. `encode_seconds`: on one machine with the source on its disk, of which `upload_seconds` is
-    the transfer at the platform's client rate. `on_lambda`: by encode functions, None where no
-    function holds a tile of every block.
+    the transfer at the platform's client rate. `on_lambda`: by encode functions, if whoever plans
+    knows them, None where they cannot, and `not_on_lambda` why.
     """
 
     choice: CodeChoice
@@ -43,10 +43,11 @@ class EncodingPlan:
     spool_bytes: int
     upload_seconds: float
     encode_seconds: float
-    on_lambda: EncodeOnLambda | None
     usage: Usage
     encode_cost: Cost
     storage_month: Cost
+    on_lambda: EncodeOnLambda | None = None
+    not_on_lambda: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON of every figure."""
@@ -72,6 +73,7 @@ class EncodingPlan:
             "upload_seconds": self.upload_seconds,
             "encode_seconds": self.encode_seconds,
             "encode_on_lambda": self.on_lambda.to_json() if self.on_lambda else None,
+            "not_on_lambda": self.not_on_lambda,
             "usage": self.usage.to_json(),
             "encode_cost": self.encode_cost.to_json(),
             "storage_month": self.storage_month.to_json(),
@@ -169,7 +171,6 @@ def _figures(
         spool_bytes=buffer if buffer > BUFFER_SHARE * (memory - RESERVE_BYTES) else 0,
         upload_seconds=kept.storage_bytes / platform.client_rate,
         encode_seconds=encode_seconds(source_bytes, kept, platform),
-        on_lambda=encode_on_lambda(manifest, kept, prices, platform),
         usage=kept.encode_usage,
         encode_cost=cost(kept.encode_usage, prices),
         storage_month=kept.month(prices),

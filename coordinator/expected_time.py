@@ -61,6 +61,11 @@ class ExpectedTime:
         """Whether coding saves at least 5 % of the expected time."""
         return self.coded <= PAYS * self.uncoded
 
+    def later(self, seconds: float) -> ExpectedTime:
+        """The same with another end, that takes so many seconds more, with and without coding."""
+        names = ("coded", "coded_p95", "coded_p99", "uncoded", "uncoded_p95", "uncoded_p99")
+        return replace(self, **{name: getattr(self, name) + seconds for name in names})
+
     @property
     def verdict(self) -> str:
         """Whether coding pays, and by which times."""

@@ -22,11 +22,11 @@ from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.run_plan import (
     GB,
-    MB_PER_GB,
     QUICK_ROUNDS,
     ROUNDS,
     run_notes,
 )
+from coordinator.run_usage import MB_PER_GB
 from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE, Stored, stored
 from coordinator.tree import task_rate

@@ -41,10 +41,12 @@ class Platform:
     invoke_seconds: float = 0.05  # [measured] client time of one asynchronous invoke
     invoke_threads: int = 32  # [assumed] invokes under way at once
     dispatch_seconds: float = 0.5  # [assumed] start of a dispatch function
+    start_seconds: float = 1.0  # [assumed] start of a function that imports NumPy and botocore
     client_rate: float = 50e6  # [assumed] bytes/s between S3 and the coordinator
     disk_rate: float = 500e6  # [assumed] bytes/s of the encoder's disk
     encode_rate: float = 700e6  # [measured] bytes/s of coded blocks that one vCPU makes
-    transfer_threads: int = 16  # requests that an encoder has under way at once
+    decode_rate: float = 300e6  # [measured] bytes/s of answers (float64) that one vCPU decodes
+    scan_rate: float = 1e9  # [measured] bytes/s that one vCPU checks and hashes: 1.6e9 on a server
     worker_overhead_seconds: float = 0.05  # [assumed] handler, checks, conditional PUT
 
     def __post_init__(self) -> None:
@@ -58,3 +60,7 @@ class Platform:
     def vcpus(self, memory_mb: int) -> float:
         """Share of processors that Lambda gives to a function of this memory."""
         return memory_mb / self.memory_per_vcpu_mb
+
+    def processors(self, memory_mb: int) -> int:
+        """Processors that such a function sees, on which it starts its threads."""
+        return max(2, math.ceil(self.vcpus(memory_mb)))

@@ -1,10 +1,9 @@
 """The resident workers of a session, from the coordinator's side: an `Invoker` that announces.
 
-A run begins with one PUT of the session's latest.json. Invocations are made only for workers that
-have no resident: not yet, no longer (idle too long, time limit near), or lost. A resident is lost
-when it has been silent for longer than it ever should, counting only the time in which runs waited
-for it; another one, of the next generation, takes its place, in the middle of the run if need be.
-Two residents of one worker harm nobody: the answer's key depends on run and worker alone.
+A run begins with one PUT of the session's latest.json. Only workers that have no resident are
+invoked: not yet, no longer (idle too long, time limit near), or lost. A resident that is silent too
+long while runs wait for it is lost: another one, of the next generation, takes its place, even
+within a run. Two harm nobody: keys depend on run and worker alone.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ REMEMBERED = 256  # answers whose times count
 @dataclass
 class Seat:
     """A worker's place: its newest resident's generation (0: none yet), when that was invoked (None
-    once it is known to have ended), whether it has answered, and how long runs waited for it in
-    vain."""
+    once it is known to have ended), whether it answered, how long runs waited for it in vain."""
 
     generation: int = 0
     invoked: float | None = None

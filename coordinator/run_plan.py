@@ -15,23 +15,26 @@ from blockstore.manifest import Manifest
 from blockstore.memory import worker_memory
 from blockstore.tasks import WorkerTask
 from coordinator.cost import Cost, Usage, cost
+from coordinator.decode_plan import plan_decodings
+from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.expected_time import SEED, ExpectedTime, affordable, expected_time
 from coordinator.fits import check_coordinator, check_fits, event_bytes
 from coordinator.form import AnswerForm
-from coordinator.planned_usage import coordinator_usage, worker_usage
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
+from coordinator.run_usage import MB_PER_GB, coordinator_usage, worker_usage
 from coordinator.storage import Stored, stored
-from coordinator.task_time import BlockWork
+from coordinator.task_time import BlockWork, finish_seconds
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
 from polarcodes.delays import DelayModel, make_delays
 
 ROUNDS = 1_000
 QUICK_ROUNDS = 64
-MB_PER_GB = 1_024
 GB = 1 << 30
+_OBJECTS = frozenset(("stored", "usage", "run_cost", "encode_cost", "storage_month", "time"))
+_OBJECTS |= {"decode", "decode_lambda"}
 PLANNED_RUN = "0" * 26
 PLANNED_DIGEST = "sha256:" + "0" * 64
 
@@ -44,8 +47,9 @@ class RunPlan:
     `subtasks`: blocks of each worker, whose answers it sends one by one (`data_blocks` and
     `arrivals` count them all). `arrivals_mean`, `arrivals_p99`: answers that decode when they come
     in random order.
-    `worker_memory`: predicted peak of a worker. `run_cost`: one product; `encode_cost` (once) and
-    `storage_month` are those of the matrix.
+    `worker_memory`: predicted peak of a worker. `decode`: how the product is put together, which is
+    in `usage` and `time`; `decode_lambda`: the same by decode functions, of a large one.
+    `run_cost`: one product; `encode_cost` (once) and `storage_month` are those of the matrix.
     """
 
     matrix: str
@@ -72,6 +76,8 @@ class RunPlan:
     encode_cost: Cost
     storage_month: Cost
     time: ExpectedTime
+    decode: DecodePlan
+    decode_lambda: DecodePlan | None
     notes: tuple[str, ...]
     concurrency: int = Platform.concurrency
 
@@ -83,9 +89,7 @@ class RunPlan:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON of every figure; no NaN."""
         figures: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in ("stored", "usage", "run_cost", "encode_cost", "storage_month", "time")
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _OBJECTS
         }
         figures |= {
             "shape": list(self.shape),
@@ -97,6 +101,8 @@ class RunPlan:
             "encode_cost": self.encode_cost.to_json(),
             "storage_month": self.storage_month.to_json(),
             "expected_time": {**asdict(self.time), "pays": self.time.pays},
+            "decode": self.decode.to_json(),
+            "decode_lambda": self.decode_lambda.to_json() if self.decode_lambda else None,
             "waves": self.waves,
         }
         return figures
@@ -111,6 +117,7 @@ def plan_multiply(
     worker_timeout: float = 300.0,
     on: Literal["local", "lambda"] = "local",
     coordinator_memory_mb: int = 2_048,
+    wish: DecodeWish | None = None,
     prices: Prices | None = None,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
@@ -119,7 +126,8 @@ def plan_multiply(
     """Plan `A @ x` on an encoded matrix. Reads nothing, writes nothing, invokes nothing.
 
     Parameters: `x_shape` (d,) or (d, k); `worker_memory_mb` and `worker_timeout` (seconds) of the
-    deployed worker function; `on` "lambda" bills a coordinator function of `coordinator_memory_mb`.
+    deployed worker function; `on` "lambda" bills a coordinator function of `coordinator_memory_mb`;
+    `wish`: how the product is put together (there, the memory is that of the function).
     Default delays: `lambda-rare-tail`. Raises PlanRefused for a wrong x, or for what cannot fit,
     naming the number to change. `rounds` are simulated for times and arrivals: a product that is
     about to begin can do with `QUICK_ROUNDS`. Cost: see docs/cost.md.
@@ -130,8 +138,8 @@ def plan_multiply(
     task = planned_task(manifest, x_shape, x_dtype)
     work = block_work(task)
     check_fits(task, all_blocks(work, task.subtasks), worker_memory_mb, worker_timeout, platform)
+    form = AnswerForm.of(manifest, task.x_shape, task.x_dtype)
     if on == "lambda":
-        form = AnswerForm.of(manifest, task.x_shape, task.x_dtype)
         check_coordinator(form, work.x_bytes, work.k, coordinator_memory_mb, platform)
     code = code_from_manifest(manifest.code)
     orders = affordable(rounds, manifest.blocks)
@@ -149,13 +157,27 @@ def plan_multiply(
         arrivals,
         manifest.subtasks,
     )
+    finish = finish_seconds(work, code.data_blocks, platform)
+    decode, other = plan_decodings(
+        form,
+        code,
+        math.ceil(arrivals.mean()),
+        work.x_bytes,
+        wish or DecodeWish(),
+        prices,
+        platform,
+        coordinator_mb=coordinator_memory_mb if on == "lambda" else 0,
+        spread=max(0.0, time.coded - time.task - finish),
+        compare=rounds > QUICK_ROUNDS,
+    )
+    time = time.later(decode.seconds - finish)
     usage = worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb, platform)
-    usage += coordinator_usage(manifest.shares, time)
+    usage += coordinator_usage(manifest.shares, time) + decode.usage
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
     else:  # free for a coordinator on a machine in the region; the plan cannot know
-        usage += Usage(transfer_out_gb=manifest.blocks * work.answer_bytes / GB)
+        usage += Usage(transfer_out_gb=decode.received / GB)
     kept = stored(manifest)
     return RunPlan(
         matrix=manifest.name,
@@ -182,6 +204,8 @@ def plan_multiply(
         encode_cost=cost(kept.encode_usage, prices),
         storage_month=kept.month(prices),
         time=time,
+        decode=decode,
+        decode_lambda=other,
         notes=tuple(run_notes(manifest.workers, time, delays, worker_timeout, platform)),
         concurrency=platform.concurrency,
     )

@@ -18,7 +18,8 @@ from coordinator.expected_time import answer_moments
 from coordinator.platform import MB, Platform
 from coordinator.prices import Prices
 from coordinator.refusals import PlanRefused
-from coordinator.run_plan import MB_PER_GB, all_blocks, block_work, planned_task
+from coordinator.run_plan import all_blocks, block_work, planned_task
+from coordinator.run_usage import MB_PER_GB
 from coordinator.starts import planned_looks
 from coordinator.task_time import task_time
 

@@ -27,9 +27,10 @@ class Stored:
 
     @property
     def encode_usage(self) -> Usage:
-        """Requests of one encoding: look for the manifest and for tiles to reuse, write tiles and
-        manifest."""
-        return Usage(puts=self.objects + 1, gets=1, lists=1 + self.objects // LIST_PAGE)
+        """Requests of one encoding: HEADs of the bucket (twice) and of the manifest; lists of other
+        encodings and of tiles, before and after; PUTs of tiles and manifest."""
+        lists = 2 + max(1, -(-self.objects // LIST_PAGE))
+        return Usage(puts=self.objects + 1, gets=3, lists=lists)
 
     def month(self, prices: Prices) -> Cost:
         """Storage of one month."""

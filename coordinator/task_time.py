@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from blockstore.memory import PREFETCH
@@ -84,8 +83,7 @@ def task_time(work: BlockWork, memory_mb: int, workers: int, platform: Platform)
 def finish_seconds(work: BlockWork, data_blocks: int, platform: Platform) -> float:
     """Seconds from the decisive answer to the result in S3: listing, last answer, decoding,
     result."""
-    result = data_blocks * work.rows * work.k * 8  # decoded in float64 at most
-    passes = max(1.0, math.log2(max(2, data_blocks)))
-    decode = 3.0 * passes * result / platform.stream_rate
-    transfers = (work.answer_bytes + result) / platform.client_rate
+    entries = data_blocks * work.rows * work.k
+    decode = 8 * entries / platform.decode_rate  # in float64
+    transfers = (work.answer_bytes + entries * work.compute_itemsize) / platform.client_rate
     return 3.0 * platform.s3_request_seconds + transfers + decode

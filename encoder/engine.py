@@ -9,7 +9,7 @@ import numpy as np
 
 from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
-from encoder.layout import piece_bytes, plan_layout
+from encoder.layout import Space, piece_bytes, plan_layout
 from encoder.ordered_scan import scan_in_order
 from encoder.progress import Counter, Listener
 from encoder.scan import Scan, scan_source, scan_threads
@@ -25,8 +25,8 @@ class Engine(ABC):
     """
 
     @abstractmethod
-    def room(self, source: Source) -> tuple[int, int | None]:
-        """(bytes of memory, bytes of disk or None) that N tiles may take, for the tiling."""
+    def room(self, source: Source) -> Space:
+        """What N tiles may take, for the tiling."""
 
     @abstractmethod
     def scan(self, source: Source) -> Scan:
@@ -57,9 +57,9 @@ class LocalEngine(Engine):
         self._threads = threads
         self._progress = progress
 
-    def room(self, source: Source) -> tuple[int, int | None]:
+    def room(self, source: Source) -> Space:
         """What is left beside the source's own, and the free disk."""
-        return self._memory - source.library_bytes, self._disk_free()
+        return Space(self._memory - source.library_bytes, self._disk_free())
 
     def scan(self, source: Source) -> Scan:
         """Read on all processors."""

@@ -19,7 +19,8 @@ from blockstore.manifest import Manifest
 from encoder.digest import LEAF_BYTES, leaf_count
 from encoder.engine import Engine
 from encoder.errors import SourceChanged, SourceRefused
-from encoder.layout import plan_layout
+from encoder.layout import Space, plan_layout
+from encoder.processors import MOST_THREADS
 from encoder.progress import Counter, Listener
 from encoder.remote import EncodeJob, ScanTask, SourceRef, WriteTask, scan_from_json
 from encoder.scan import PartScan, Scan, combine
@@ -77,15 +78,15 @@ class RemoteEngine(Engine):
         """Raise `SourceRefused` unless the functions can read the source as it is."""
         self._ref(source)
 
-    def room(self, source: Source) -> tuple[int, int | None]:
+    def room(self, source: Source) -> Space:
         """What a function has."""
-        return self.memory, self._disk
+        return function_space(self.memory, self._disk)
 
     def scan(self, source: Source) -> Scan:
         """Every function looks at a range of leaves."""
         ref = self._ref(source)
         leaves = leaf_count(source.shape, source.dtype)
-        size = _share(leaves, SCAN_BYTES // LEAF_BYTES, self._concurrency)
+        size = leaves_of_call(leaves, self._concurrency)
         tasks = [ScanTask(ref, k, min(k + size, leaves)) for k in range(0, leaves, size)]
         total = source.shape[0] * source.shape[1] * source.dtype.itemsize
         counter = Counter("scan", total, self._progress)
@@ -111,14 +112,15 @@ class RemoteEngine(Engine):
             self.memory,
             parallel_reads=source.parallel_reads,
             disk_free=self._disk,
+            processors=MOST_THREADS,
         )
         job = keys.encode_job_key(manifest.name, manifest.encoding)
         self._bucket.put(job, EncodeJob(manifest, self._ref(source)).to_json())
         item = np.dtype(manifest.dtype).itemsize
         sizes = {tile: manifest.tiling.span(tile).size * item for tile in missing}
         counter = Counter("upload", sum(sizes.values()) * manifest.blocks, self._progress)
-        most = max(1, WRITE_BYTES // (manifest.tiling.bytes(item) * manifest.blocks))
-        size = _share(len(missing), most, self._concurrency)
+        each = manifest.tiling.bytes(item) * manifest.blocks
+        size = tiles_of_call(len(missing), each, self._concurrency)
         order = list(missing)
 
         def part(tiles: Sequence[int]) -> WriteTask:
@@ -196,6 +198,22 @@ def checked(answer: dict[str, Any]) -> dict[str, Any]:
     if answer.get("state") == "failed":
         raise CallFailed(f"the encode function failed: {kind}: {message}")
     raise CallRefused(f"the encode function refused: {kind}: {message}")
+
+
+def function_space(memory: int, disk: int) -> Space:
+    """What a function has, for any number of processors that its platform may give it: a tiling
+    that this process chooses must fit there, whatever this machine has."""
+    return Space(memory, disk, MOST_THREADS)
+
+
+def leaves_of_call(leaves: int, concurrency: int) -> int:
+    """Leaves that one call looks at."""
+    return _share(leaves, SCAN_BYTES // LEAF_BYTES, concurrency)
+
+
+def tiles_of_call(tiles: int, tile_bytes: int, concurrency: int) -> int:
+    """Tiles that one call writes, `tile_bytes` being those of all blocks."""
+    return _share(tiles, max(1, WRITE_BYTES // tile_bytes), concurrency)
 
 
 def _share(count: int, most: int, concurrency: int) -> int:

@@ -11,16 +11,26 @@ objects stay large whatever N is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from blockstore.tiling import RESERVE_BYTES, Tiling
 from encoder.errors import MemoryTooSmall, SpoolTooSmall
-from encoder.processors import threads as threads_of_processors
+from encoder.processors import threads as threads_of
 
 MAX_THREADS = 8
 CHUNK_BYTES = 16 << 20
 LEAST_CHUNK_ENTRIES = 1024
 MAX_PIECE = 8 << 20
 DISK_MARGIN = 64 << 20
+
+
+class Space(NamedTuple):
+    """What an encoder may take: bytes of memory, bytes of disk (None for no spool), and processors,
+    None for those of this machine."""
+
+    memory: int
+    disk: int | None
+    processors: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,15 +53,15 @@ class Layout:
     peak_bytes: int
 
 
-def piece_bytes(memory: int, parallel_reads: int) -> int:
+def piece_bytes(memory: int, parallel_reads: int, processors: int | None = None) -> int:
     """Largest read of the source: the reads under way take at most 1/8 of the usable memory."""
     usable = memory - RESERVE_BYTES
-    return min(MAX_PIECE, usable // 8 // _reads(parallel_reads))
+    return min(MAX_PIECE, usable // 8 // _reads(parallel_reads, processors))
 
 
-def _reads(parallel_reads: int) -> int:
+def _reads(parallel_reads: int, processors: int | None) -> int:
     # Those under way or waiting, the piece in use, and its little-endian copy.
-    return max(parallel_reads, threads_of_processors()) + 2
+    return max(parallel_reads, threads_of(processors)) + 2
 
 
 def _threads(tile: int, workers: int, memory: int, wanted: int | None) -> int:
@@ -59,15 +69,18 @@ def _threads(tile: int, workers: int, memory: int, wanted: int | None) -> int:
     return max(1, min(wanted or MAX_THREADS, workers, usable // 4 // tile))
 
 
-def _left(tile: int, threads: int, memory: int, parallel_reads: int) -> int:
-    reads = _reads(parallel_reads) * piece_bytes(memory, parallel_reads)
+def _left(tile: int, threads: int, memory: int, parallel_reads: int, processors: int | None) -> int:
+    piece = piece_bytes(memory, parallel_reads, processors)
+    reads = _reads(parallel_reads, processors) * piece
     return memory - RESERVE_BYTES - threads * tile - reads
 
 
-def fits_in_memory(tile: int, workers: int, memory: int, parallel_reads: int) -> bool:
+def fits_in_memory(
+    tile: int, workers: int, memory: int, parallel_reads: int, processors: int | None = None
+) -> bool:
     """Whether N tiles of `tile` bytes fit beside the reads and the uploads."""
     threads = _threads(tile, workers, memory, None)
-    return workers * tile <= _left(tile, threads, memory, parallel_reads)
+    return workers * tile <= _left(tile, threads, memory, parallel_reads, processors)
 
 
 def plan_layout(
@@ -79,17 +92,19 @@ def plan_layout(
     parallel_reads: int = 1,
     threads: int | None = None,
     disk_free: int | None = None,
+    processors: int | None = None,
 ) -> Layout:
-    """Share out `memory` bytes; `disk_free` is the room in the spool's folder, None for no spool.
+    """Share out `memory` bytes; `disk_free` is the room in the spool's folder, None for no spool,
+    `processors` those of another machine that is planned for.
 
     Raises `MemoryTooSmall` or `SpoolTooSmall`, with the number needed.
     """
     tile = tiling.bytes(itemsize)
     entries = tile // itemsize
     pool = _threads(tile, workers, memory, threads)
-    piece = piece_bytes(memory, parallel_reads)
-    left = _left(tile, pool, memory, parallel_reads)
-    encoders = threads_of_processors()
+    piece = piece_bytes(memory, parallel_reads, processors)
+    left = _left(tile, pool, memory, parallel_reads, processors)
+    encoders = threads_of(processors)
     chunk = min(entries, _chunk(workers, itemsize))
     fixed = memory - left
     if workers * tile <= left:

@@ -5,7 +5,7 @@ An array of `lines` x `length` is stored line after line: rows in C order, colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -49,6 +49,27 @@ def flat_pieces(length: int, start: int, stop: int, entries: int) -> Iterator[Pi
             end = min(place + most, length)
             yield Piece(line, line + 1, place, end)
             start += end - place
+
+
+def grouped(parts: Iterable[Piece], entries: int) -> Iterator[list[tuple[int, Piece]]]:
+    """Consecutive pieces, each with the number of entries before it, in groups of at most `entries`
+    (a single piece may have more)."""
+    group: list[tuple[int, Piece]] = []
+    offset = 0
+    for part in parts:
+        if group and offset + part.size - group[0][0] > entries:
+            yield group
+            group = []
+        group.append((offset, part))
+        offset += part.size
+    yield group
+
+
+def requests(lines: int, width: int, entries: int, length: int) -> int:
+    """Reads of `lines` x `width` entries, at most `entries` at a time, of a source that is stored
+    in lines of `length`: what is not whole lines takes one for each line."""
+    parts = pieces(lines, width, entries)
+    return sum(1 if width == length else part.line1 - part.line0 for part in parts)
 
 
 def joined(parts: Sequence[Piece], length: int) -> list[Piece]:

@@ -14,7 +14,7 @@ from blockstore.subtasks import Subtasks
 from blockstore.tiling import Tiling, choose_tiling, tile_target
 from encoder.errors import SourceRefused, SpoolTooSmall
 from encoder.identity import encoding_id
-from encoder.layout import DISK_MARGIN, fits_in_memory
+from encoder.layout import DISK_MARGIN, Space, fits_in_memory
 from encoder.scan import Scan
 from encoder.sources.source import Source
 from polarcodes import ErasureCode, InvalidBlocks
@@ -49,13 +49,21 @@ def draft_manifest(
     code: ErasureCode,
     *,
     dtype: np.dtype[Any],
-    room: tuple[int, int | None],
+    room: Space,
     subtasks: Subtasks | None = None,
 ) -> Manifest:
     """The manifest of a new encoding; nothing is written. `room`: see `Engine.room`."""
     n, d = source.shape
     block_rows = -(-n // code.data_blocks)
-    tiling = _tiling(source, block_rows, dtype.itemsize, code.workers, *room)
+    tiling = tiling_within(
+        room,
+        block_rows,
+        d,
+        dtype.itemsize,
+        code.workers,
+        order=source.order,
+        parallel_reads=source.parallel_reads,
+    )
     code_manifest = code.to_manifest()
     return Manifest(
         name=name,
@@ -76,17 +84,25 @@ def draft_manifest(
     )
 
 
-def _tiling(
-    source: Source, block_rows: int, itemsize: int, workers: int, memory: int, disk: int | None
+def tiling_within(
+    room: Space,
+    block_rows: int,
+    columns: int,
+    itemsize: int,
+    workers: int,
+    *,
+    order: str,
+    parallel_reads: int,
 ) -> Tiling:
     """8 MB tiles where memory or disk has the room, else the largest that fit."""
-    d, order = source.shape[1], source.order
-    tiling = choose_tiling(block_rows, d, itemsize, workers, memory, disk is not None, order=order)
+    memory, disk, processors = room
+    spool = disk is not None
+    tiling = choose_tiling(block_rows, columns, itemsize, workers, memory, spool, order=order)
     tile = tiling.bytes(itemsize)
-    if disk is None or fits_in_memory(tile, workers, memory, source.parallel_reads):
+    if disk is None or fits_in_memory(tile, workers, memory, parallel_reads, processors):
         return tiling
-    room = (disk - DISK_MARGIN) // workers
-    if tile <= room:
+    spooled = (disk - DISK_MARGIN) // workers
+    if tile <= spooled:
         return tiling
-    target = max(room, tile_target(workers, memory, False))
-    return choose_tiling(block_rows, d, itemsize, workers, memory, order=order, target=target)
+    target = max(spooled, tile_target(workers, memory, False))
+    return choose_tiling(block_rows, columns, itemsize, workers, memory, order=order, target=target)

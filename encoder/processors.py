@@ -7,9 +7,10 @@ import os
 MOST_THREADS = 8  # each has memory of its own: pieces being read, the transform's scratch
 
 
-def threads() -> int:
-    """Threads for work that is not waiting: one for each processor, up to 8."""
-    return min(processors(), MOST_THREADS)
+def threads(of: int | None = None) -> int:
+    """Threads for work that is not waiting: one for each processor, this machine's or `of` them, up
+    to 8."""
+    return min(processors() if of is None else of, MOST_THREADS)
 
 
 def processors() -> int:

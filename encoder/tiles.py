@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -16,7 +17,7 @@ from blockstore.manifest import Manifest
 from blockstore.tiling import TileSpan
 from encoder.fill import BlockReader, Room
 from encoder.layout import Layout
-from encoder.pieces import Piece, pieces
+from encoder.pieces import Piece, grouped, pieces
 from encoder.sources.source import Source
 from encoder.stages import MemoryStage, SpoolStage, Stage
 from polarcodes import ErasureCode
@@ -87,6 +88,7 @@ class TileWriter:
         self._encoders = ThreadPoolExecutor(layout.encoders, "polarlambda-transform")
         self._uploads = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
         self._stages: list[Stage] = []
+        self._own = threading.local()  # each uploading thread's body, used again for every tile
 
     def __enter__(self) -> TileWriter:
         self._stages = self._make_stages()
@@ -141,15 +143,9 @@ class TileWriter:
         span = self._manifest.tiling.span(tile)
         lines, length = span.shape if self._source.order == "C" else span.shape[::-1]
         stage.clear()
-        group: list[tuple[int, Piece]] = []
-        offset = 0
-        for chunk in pieces(lines, length, self._layout.chunk_entries):
-            if group and offset + chunk.size - group[0][0] > self._layout.group_entries:
-                self._encode_group(group, span, stage)
-                group = []
-            group.append((offset, chunk))
-            offset += chunk.size
-        self._encode_group(group, span, stage)
+        chunks = pieces(lines, length, self._layout.chunk_entries)
+        for group in grouped(chunks, self._layout.group_entries):
+            self._encode_group(group, span, stage)
 
     def _encode_group(
         self, group: Sequence[tuple[int, Piece]], span: TileSpan, stage: Stage
@@ -176,7 +172,10 @@ class TileWriter:
         span = manifest.tiling.span(tile)
         key = keys.tile_key(manifest.name, manifest.encoding, block, tile)
         header = tile_header(manifest, span)
-        body = bytearray(len(header) + span.size * self._dtype.itemsize)
+        size = len(header) + span.size * self._dtype.itemsize
+        body = getattr(self._own, "body", b"")
+        if len(body) != size:
+            body = self._own.body = bytearray(size)
         body[: len(header)] = header
         stage.copy_tile(manifest.shares.places[block], memoryview(body)[len(header) :])
         self._bucket.put(key, body)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
+from polarlambda.decoder import planned_decoding
+from polarlambda.encode_plan import with_functions
 from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
 
@@ -33,11 +35,16 @@ def plan_matrix(
     subtasks: int | Literal["auto"] = 1,
     per_object: int = 1,
     memory: int | str = "1GB",
+    encode_memory_mb: int | None = None,
+    encode_disk_mb: int | None = None,
     x_columns: int = 1,
     x_dtype: str = "float64",
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
     on: Literal["local", "lambda"] = "local",
+    decode: Literal["local", "lambda"] = "local",
+    result: Literal["npy", "zarr"] = "npy",
+    coordinator_memory: int | str | None = None,
     concurrency: int | None = None,
     prices: str | os.PathLike[str] | None = None,
     region: str | None = None,
@@ -45,7 +52,9 @@ def plan_matrix(
     """Plan the encoding of a matrix, and a product with an x of ``x_columns`` columns.
 
     The matrix is ``source`` (of which only the header is read) or its ``shape`` and ``dtype``.
-    ``concurrency`` is the account's (1,000 if not given), ``prices`` a file as in docs/cost.md and
+    ``decode``, ``result`` and ``coordinator_memory`` are those of `CodedMatrix.plan`,
+    ``encode_memory_mb`` and ``encode_disk_mb`` are the encode function's (default: the template's),
+    ``concurrency`` the account's (1,000 if not given), ``prices`` a file as in docs/cost.md and
     ``region`` one of its regions (default us-east-1). Needs no AWS, unless ``source`` is an s3://
     URL; writes and invokes nothing. Raises `BadInput`, `PlanRefused` (it names the number to
     change), `CodeError`, `SourceRefused`.
@@ -55,6 +64,7 @@ def plan_matrix(
 
     if subtasks != "auto":
         check_subtasks(subtasks, per_object)
+    wish, coordinator_mb = planned_decoding(decode, result, coordinator_memory, on)
     model, platform, table = delay_model(delays), assumed(concurrency), price_list(prices, region)
     order = "C"
     if source is not None:
@@ -105,10 +115,13 @@ def plan_matrix(
         worker_memory_mb=memory_mb,
         worker_timeout=DEPLOYED.timeout,
         on=on,
+        coordinator_memory_mb=coordinator_mb,
+        wish=wish,
         delays=model,
         platform=platform,
         prices=table,
     )
+    encoding = with_functions(encoding, table, platform, encode_memory_mb, encode_disk_mb)
     choice = replace(encoding.choice, explanation=(*why, *encoding.choice.explanation))
     return replace(encoding, choice=choice), run
 
@@ -122,6 +135,9 @@ def plan_encoded(
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
     on: Literal["local", "lambda"] = "local",
+    decode: Literal["local", "lambda"] = "local",
+    result: Literal["npy", "zarr"] = "npy",
+    coordinator_memory: int | str | None = None,
     concurrency: int | None = None,
     prices: str | os.PathLike[str] | None = None,
     region: str | None = None,
@@ -138,6 +154,9 @@ def plan_encoded(
             delays=delays,
             worker_memory_mb=worker_memory_mb,
             on=on,
+            decode=decode,
+            result=result,
+            coordinator_memory=coordinator_memory,
             concurrency=concurrency,
             prices=prices,
             region=region,

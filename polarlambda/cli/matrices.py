@@ -65,6 +65,11 @@ def show(name: str, as_json: bool, stack: str | None) -> None:
     for field, value in shown.items():
         if field.endswith("_bytes"):
             value = f"{format_size(value)} ({value} bytes)"
+        elif isinstance(value, dict):
+            known = ((name, part) for name, part in value.items() if part not in (None, []))
+            value = ", ".join(f"{name.replace('_', ' ')} {part}" for name, part in known)
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value)) or "none"
         click.echo(f"{field.replace('_', ' '):<16} {value}")
 
 

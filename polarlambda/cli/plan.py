@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,19 +12,19 @@ from polarlambda.cli.options import (
     BlocksType,
     code_option,
     code_options_option,
+    decode_option,
     grid_option,
     json_option,
     per_object_option,
+    result_option,
     stack_option,
     subtasks_option,
     workers_option,
 )
 from polarlambda.cli.output import to_json
 from polarlambda.cli.plan_pair import plan_pair
+from polarlambda.cli.plan_text import show_plan
 from polarlambda.errors import BadInput
-
-if TYPE_CHECKING:
-    from coordinator.planning import EncodingPlan, RunPlan
 
 
 @click.command()
@@ -42,11 +42,20 @@ if TYPE_CHECKING:
 @subtasks_option
 @per_object_option
 @click.option("--memory", default="1GB", show_default=True, help="Memory of the encoder.")
+@click.option("--encode-memory", type=int, metavar="MB", help="Of an encode function.  [3008]")
+@click.option("--encode-disk", type=int, metavar="MB", help="Of an encode function.  [512]")
 @click.option("--columns", type=int, default=1, show_default=True, help="Columns of x.")
 @click.option("--x-dtype", default="float64", show_default=True, help="Dtype of x.")
 @click.option("--delays", default="lambda-rare-tail", show_default=True, help="Delay model.")
 @click.option("--worker-memory", type=int, metavar="MB", help="Default: what is deployed.")
 @click.option("--on", type=click.Choice(["local", "lambda"]), default="local", show_default=True)
+@decode_option
+@result_option
+@click.option(
+    "--coordinator-memory",
+    metavar="SIZE",
+    help="Of the coordinator, which decodes in chunks what it cannot hold.",
+)
 @click.option("--concurrency", type=int, metavar="C", help="Of the account; default: 1,000.")
 @click.option(
     "--prices", type=click.Path(path_type=Path), metavar="FILE.json", help="Instead of the shipped."
@@ -79,6 +88,11 @@ def plan(
     as_json: bool,
     stack: str | None,
     code_options: tuple[str, ...],
+    decode: str,
+    kind: str | None,
+    coordinator_memory: str | None,
+    encode_memory: int | None,
+    encode_disk: int | None,
     **encoding_options: Any,
 ) -> None:
     """Plan a product: sizes, memory, requests, dollars, arrivals and time.
@@ -91,8 +105,8 @@ def plan(
     from polarlambda.planning import plan_encoded, plan_matrix
 
     if other is not None:
-        if x is not None or on != "local":
-            raise BadInput("--matmul plans A B: leave X.npy and --on out")
+        if x is not None or on != "local" or decode != "local":
+            raise BadInput("--matmul plans A B: leave X.npy, --on and --decode out")
         blocks = encoding_options["data_blocks"]
         if isinstance(blocks, int):
             raise BadInput(f"--data-blocks of a matrix product is S1xS2, got {blocks}")
@@ -115,6 +129,7 @@ def plan(
     if grid is not None or isinstance(encoding_options["data_blocks"], str):
         raise BadInput("--grid and S1xS2 are for a matrix product: give --matmul B, too")
     both: dict[str, Any] = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
+    both |= {"decode": decode, "result": kind or "npy", "coordinator_memory": coordinator_memory}
     both |= {"concurrency": concurrency, "prices": prices, "region": region}
     if target is not None and (shape or dtype):
         raise BadInput(f"give either {target} or --shape and --dtype, not both")
@@ -130,6 +145,8 @@ def plan(
             x_columns=columns,
             x_dtype=x_dtype,
             code_options=parse_options(code_options),
+            encode_memory_mb=encode_memory,
+            encode_disk_mb=encode_disk,
             **encoding_options,
             **both,
         )
@@ -140,7 +157,7 @@ def plan(
         before = {"encoding": encoding.to_json()} if encoding else {}
         click.echo(to_json({**run.to_json(), **before}))
     else:
-        _show(encoding, run)
+        show_plan(encoding, run)
 
 
 def _is_file(target: str) -> bool:
@@ -156,75 +173,3 @@ def _parse_shape(shape: str | None) -> tuple[int, int] | None:
     if match is None:
         raise BadInput(f"--shape must be rows x columns such as 20000x12288, got {shape!r}")
     return int(match[1]), int(match[2])
-
-
-def _show(encoding: EncodingPlan | None, run: RunPlan) -> None:
-    """Print the plan as lines of a name and figures."""
-    from polarlambda.sizes import format_size as size
-
-    stored, usage, time = run.stored, run.usage, run.time
-
-    def line(name: str, text: str) -> None:
-        click.echo(f"{name:<16} {text}")
-
-    rows, columns = run.shape
-    x = " x ".join(str(length) for length in run.x_shape)
-    line("product", f"({rows} x {columns}) by x ({x}), computed in {run.compute_dtype}")
-    r = run.subtasks
-    each = f" with {r} blocks each" if r > 1 else ""
-    blocks = f"s r = {run.data_blocks}" if r > 1 else f"s = {run.data_blocks}"
-    line("code", f"{run.code}, N = {run.workers} workers{each}, {blocks} data blocks")
-    for reason in encoding.choice.explanation if encoding else ():
-        if reason != encoding.choice.time.verdict:  # that of the product itself comes below
-            line("", reason)
-    line(
-        "block",
-        f"{run.block_rows} x {columns} {run.block_dtype}, {size(stored.block_bytes)}, in "
-        f"{stored.objects_per_worker} tile(s) of {run.tile_rows} x {run.tile_columns}, "
-        f"{size(stored.tile_bytes)}",
-    )
-    line(
-        "stored",
-        f"{stored.objects} objects, {size(stored.storage_bytes)}: ${run.encode_cost.total:.5f} to "
-        f"write once, ${run.storage_month.total:.5f} a month",
-    )
-    if encoding:
-        spool = f" and {size(encoding.spool_bytes)} of disk" if encoding.spool_bytes else ""
-        line("encode here", f"{size(encoding.memory)} of memory{spool}, about "
-             f"{encoding.encode_seconds:.0f} s, of which {encoding.upload_seconds:.0f} s for the "
-             f"upload, ${encoding.encode_cost.total:.5f}")  # fmt: skip
-        line("encode on Lambda", _encode_on_lambda(encoding))
-    line("worker memory", f"{size(run.worker_memory)} of {run.worker_memory_mb} MB")
-    line(
-        "requests",
-        f"{usage.invokes} invocations, S3: {usage.puts} PUT, {usage.gets} GET, {usage.lists} LIST",
-    )
-    seconds = usage.worker_gb_seconds + usage.coordinator_gb_seconds
-    of = f"prices of {run.run_cost.prices.region}, {run.run_cost.prices.date}"
-    line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s ({of})")
-    if usage.transfer_out_gb:
-        line("", f"of that ${usage.transfer_out_gb * run.run_cost.prices.transfer_out_gb:.5f} for "
-             f"{size(int(usage.transfer_out_gb * 2**30))} out of AWS; none in the region or with "
-             "--on lambda")  # fmt: skip
-    line(
-        "arrivals needed",
-        f"{run.arrivals_mean:.1f} of {run.workers * r} on average, {run.arrivals_p99} at the 99th "
-        "percentile",
-    )
-    line("expected time", f"{time.coded:.2f} s with coding (99 %: {time.coded_p99:.2f} s)")
-    line("", f"{time.uncoded:.2f} s without (99 %: {time.uncoded_p99:.2f} s), under {time.delays}")
-    line("", time.judgement)
-    for note in run.notes:
-        if note != time.verdict:
-            line("note", note)
-
-
-def _encode_on_lambda(encoding: EncodingPlan) -> str:
-    """The line about encode functions."""
-    there = encoding.on_lambda
-    if there is None:
-        return "no function has room or time for a tile of every block: smaller tiles (--memory)"
-    return (
-        f"{there.functions} functions of {there.memory_mb} MB, about {there.seconds:.0f} s, "
-        f"${there.cost.total:.5f}"
-    )

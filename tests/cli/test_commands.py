@@ -187,6 +187,20 @@ def test_a_matrix_is_encoded_with_an_explanation_listed_shown_and_deleted(cli, b
     assert "no matrices" in cli("matrices", "list").stdout
 
 
+def test_a_matrix_made_of_another_one_says_of_which(cli, bucket, files):
+    X = np.load(files / "A.npy").astype(np.float64)
+    X[:, 3] = 2.0
+    np.save(files / "X.npy", X)
+    done = cli("encode", files / "X.npy", "w", "--gram", "--workers", 4, "--data-blocks", 3)
+    assert done.exit_code == 0, done.output
+    shown = cli("matrices", "show", "w").stdout
+    assert re.search(
+        r"^derived +kind gram, source digest sha256-tree:\w+, rows 40", shown, re.MULTILINE
+    )
+    assert "constant columns [3]" in shown
+    assert re.search(r"^companions +none$", shown, re.MULTILINE)
+
+
 def test_encode_prints_json_alone(cli, bucket, files):
     done = cli("encode", files / "A.npy", "a", "--workers", 8, "--redundancy", 0.25, "--json")
     told = parsed(done)

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coordinator.encode_time import encode_on_lambda
 from coordinator.planning import PlanRefused, Platform, load_prices, plan_encoding, plan_multiply
 from coordinator.price_table import PricesError, read_table
 from coordinator.run_plan import planned_task
@@ -140,24 +139,6 @@ def test_what_leaves_aws_is_paid_with_a_coordinator_of_ones_own() -> None:
     assert there.usage.transfer_out_gb == 0
     lines = {line.item: line.dollars for line in here.run_cost.lines}
     assert lines["transfer out"] == pytest.approx(0.09 * answers / 2**30)
-
-
-def test_encode_functions_read_the_source_twice_and_write_every_tile() -> None:
-    plan = plan_encoding(IMAGENET_64, "uint8", workers=512, data_blocks=464)
-    there = plan.on_lambda
-    tiles = plan.manifest.tiling.count
-    assert there is not None and there.functions == tiles
-    assert there.usage.puts == 512 * tiles + 1 and there.usage.gets == 2 * 464 * tiles
-    assert there.usage.worker_gb_seconds == pytest.approx(
-        tiles * there.function_seconds * there.memory_mb / 1024
-    )
-    assert there.seconds < plan.encode_seconds
-
-
-def test_encode_functions_that_have_no_room_for_a_tile_of_every_block() -> None:
-    plan = plan_encoding(IMAGENET_64, "float64", workers=4096, data_blocks=3840)
-    small = Platform(memory_max_mb=2_048)
-    assert encode_on_lambda(plan.manifest, plan.stored, load_prices(), small) is None
 
 
 FULL = {

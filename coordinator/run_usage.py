@@ -1,4 +1,4 @@
-"""What workers and coordinator of a planned product will use: requests, invocations, seconds."""
+"""What a planned product uses: its workers, and its coordinator until the decisive answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE
 from coordinator.task_time import BlockWork
 
-__all__ = ["coordinator_usage", "worker_usage"]
+__all__ = ["MB_PER_GB", "coordinator_usage", "worker_usage"]
 
 MB_PER_GB = 1_024
 
@@ -41,8 +41,8 @@ def worker_usage(
 
 
 def coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
-    """run.json (twice: asked, decisive set), x, stop marker, result, report (json, html), status;
-    estimates.
+    """run.json (twice: asked, decisive set), x, stop marker, report (json, html), status;
+    estimates. The result is another's (`coordinator.decode_plan`).
 
     Listings are counted at their usual pace far from the decisive answer.
     """
@@ -50,4 +50,4 @@ def coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
     published = min(answers, int(time.coded / PUBLISH_INTERVAL))
     pages = 1 + answers // LIST_PAGE
     listings = math.ceil(time.coded / (4 * FASTEST))
-    return Usage(puts=8 + 2 * published, gets=answers + 2, lists=listings * pages)
+    return Usage(puts=7 + 2 * published, gets=answers + 2, lists=listings * pages)
