@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from blockstore.stops import FRESH
 from blockstore.subtasks import Subtasks
 from coordinator.platform import Platform
+from coordinator.start_rate import start_rate
 from coordinator.starts import begin_times
 from coordinator.task_time import BlockWork, finish_seconds, task_time
-from coordinator.tree import start_rate
 from coordinator.waiting import waiting_times
 from coordinator.window import OVERLAP
 from polarcodes import ErasureCode, make_code

@@ -6,7 +6,7 @@ tells what became of its part, and where one fails, dies half-way or cannot be r
 coordinator invokes that part itself. A worker that is invoked twice by that is harmless.
 
 All of them at once would be faster than S3 can serve the workers, which then wait for each other,
-are billed for it, and give up. So part after part is asked, at `coordinator.tree.task_rate`.
+are billed for it, and give up. So part after part is asked, at `coordinator.start_rate.task_rate`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from coordinator.invoker import InvokeError, InvokeUnavailable, LambdaInvoker
 from coordinator.ports import Invocation, InvokeReport
-from coordinator.tree import MOST_PART, TREE_FROM, parts, task_rate
+from coordinator.tree import MOST_PART, TREE_FROM, parts
 
 __all__ = [
     "DispatchEvent",
@@ -153,6 +153,8 @@ class TreeInvoker:
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="dispatch")
+        from coordinator.start_rate import task_rate  # NumPy, which dispatch functions do without
+
         size, began = parts(len(tasks), self._threads), time.monotonic()
         rate = task_rate(tasks[0], len(tasks))
         for first in range(0, len(tasks), size):

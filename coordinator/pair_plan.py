@@ -27,9 +27,9 @@ from coordinator.run_plan import (
     run_notes,
 )
 from coordinator.run_usage import MB_PER_GB
+from coordinator.start_rate import task_rate
 from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE, Stored, stored
-from coordinator.tree import task_rate
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
 from polarcodes.delays import DelayModel, make_delays

@@ -3,7 +3,7 @@ to wait for one that is free.
 
 Invocations leave a client in waves of `invoke_threads`, and so they do each dispatch function.
 Dispatch functions are asked one after the other, at the rate that S3 can serve
-(`coordinator.tree`).
+(`coordinator.start_rate`).
 Lambda starts `ramp_burst` environments of a function at once and `ramp_rate` a second from then on;
 environments left warm by an earlier product need no start. A run never has more than `concurrency`
 workers under way: the others are invoked, in order, when one of those has ended, and find its

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from blockstore.memory import PREFETCH
 from coordinator.platform import Platform
+from coordinator.start_rate import LONGEST
 from coordinator.tree import TREE_FROM
 
 
@@ -56,11 +57,14 @@ def task_time(work: BlockWork, memory_mb: int, workers: int, platform: Platform)
     time.
 
     The next tile is fetched while the current one is multiplied. All workers together read no
-    faster than S3's request rate; those that a tree invokes begin at a rate that allows for that.
+    faster than S3's request rate; those that a tree invokes begin at a rate that allows for that,
+    up to the `LONGEST` launch.
     A worker that begins late is behind anyway: its look for the stop marker is not charged.
     """
     tiles = max(1, work.objects)
-    fair_share = workers / platform.s3_gets_per_second if workers < TREE_FROM else 0.0
+    fair_share = workers / platform.s3_gets_per_second
+    if workers >= TREE_FROM:
+        fair_share = max(0.0, fair_share - LONGEST / tiles)
     waiting = platform.s3_request_seconds / min(tiles, PREFETCH)  # PREFETCH requests at a time
     read_tile = max(waiting + work.block_bytes / tiles / platform.s3_read_rate, fair_share)
     vcpus = platform.vcpus(memory_mb)

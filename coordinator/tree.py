@@ -1,27 +1,12 @@
-"""The shape of a tree of invocations: from how many workers on, how many for each branch, and how
-fast.
-
-A tree starts a fleet faster than S3 answers it: one prefix has 5,500 GETs and 3,500 PUTs a second,
-and all workers of a run read the same matrix and write into the same run. So the branches are asked
-one after the other, at the rate at which the requests of those that begin are answered.
-"""
+"""The shape of a tree of invocations: from how many workers on, and how many for each branch."""
 
 from __future__ import annotations
 
-import math
-
-from blockstore.memory import PREFETCH
-from blockstore.pair_tasks import PairTask
-from blockstore.tasks import WorkerTask
-from coordinator.platform import Platform
-
-__all__ = ["LEAST_PART", "MOST_PART", "SHARE", "TREE_FROM", "parts", "start_rate", "task_rate"]
+__all__ = ["LEAST_PART", "MOST_PART", "TREE_FROM", "parts"]
 
 TREE_FROM = 2_048  # workers: below, one client is as fast (docs/scale.md)
 LEAST_PART = 64  # workers of a dispatch function
 MOST_PART = 2_048
-SHARE = 0.9  # of a prefix's rate that a launch may ask for: workers do not begin evenly
-LONGEST = 60.0  # seconds of a launch: S3 gives a prefix more when it has been busy for that long
 
 
 def parts(count: int, threads: int) -> int:
@@ -29,35 +14,3 @@ def parts(count: int, threads: int) -> int:
     thread of the coordinator, so that all of them can be under way at once, but no part below
     64."""
     return min(MOST_PART, max(LEAST_PART, -(-count // threads)))
-
-
-def start_rate(workers: int, tiles: int, x_gets: int, objects: int, platform: Platform) -> float:
-    """Workers a second that may begin so that 0.9 of a prefix's requests suffice them; inf if all
-    `workers` may begin at once.
-
-    min(0.9 GETs a second / tiles, 0.9 GETs / GETs of x, 0.9 PUTs / objects), of those that all of
-    them could exceed in a second. Tiles lie under matrices/, x and answers under runs/: those are
-    two prefixes. A worker has `PREFETCH` tiles on their way at a time. No launch takes longer than
-    a minute.
-    """
-    gets, puts = SHARE * platform.s3_gets_per_second, SHARE * platform.s3_puts_per_second
-    asked = min(tiles, PREFETCH / platform.s3_request_seconds)
-    rates = []
-    if workers * asked > gets:
-        rates.append(gets / tiles)
-    if workers * x_gets > gets:
-        rates.append(gets / x_gets)
-    if workers * objects > puts:
-        rates.append(puts / objects)
-    return max(min(rates), workers / LONGEST) if rates else math.inf
-
-
-def task_rate(task: object, workers: int, platform: Platform | None = None) -> float:
-    """The same for `workers` of a run one of whose tasks this is; no limit if it is none."""
-    platform = platform or Platform()
-    if isinstance(task, PairTask):
-        return start_rate(workers, task.tiles_read, 0, 1, platform)
-    if isinstance(task, WorkerTask):
-        tiles = task.tiling.count * len(task.todo or range(task.subtasks))
-        return start_rate(workers, tiles, 1, len(task.objects), platform)
-    return math.inf

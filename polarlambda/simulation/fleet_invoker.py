@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from coordinator.ports import Invocation, InvokeReport
-from coordinator.tree import parts, task_rate
+from coordinator.start_rate import task_rate
+from coordinator.tree import parts
 from polarlambda.simulation.fleet_lambda import FleetLambda
 from polarlambda.simulation.fleet_limits import FleetLimits
 from polarlambda.simulation.fleet_world import World
@@ -36,7 +37,7 @@ class Pool:
 class FleetInvoker:
     """`LambdaInvoker` and `TreeInvoker` on virtual time.
 
-    A dispatch function is asked synchronously, part after part at the rate of `coordinator.tree`: a
+    A dispatch function is asked synchronously, part after part at `coordinator.start_rate`: a
     thread of the client waits for it while it starts and makes the invocations of its part with
     threads and a processor of its own.
     """

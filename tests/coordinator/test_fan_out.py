@@ -166,7 +166,7 @@ def test_closing_invokes_nobody_any_more(cloud):
 def test_parts_are_asked_no_faster_than_s3_serves_their_workers(cloud, monkeypatch):
     asked, began = [], time.monotonic()
     plain = cloud.invoke
-    monkeypatch.setattr("coordinator.fan_out.task_rate", lambda *_: 1_280.0)  # 128 in 0.1 s
+    monkeypatch.setattr("coordinator.start_rate.task_rate", lambda *_: 1_280.0)  # 128 in 0.1 s
 
     def invoke(**call):
         if call["FunctionName"] == "dispatch":
@@ -179,7 +179,7 @@ def test_parts_are_asked_no_faster_than_s3_serves_their_workers(cloud, monkeypat
 
 
 def test_closing_does_not_wait_for_parts_whose_time_has_not_come(cloud, monkeypatch):
-    monkeypatch.setattr("coordinator.fan_out.task_rate", lambda *_: 0.1)
+    monkeypatch.setattr("coordinator.start_rate.task_rate", lambda *_: 0.1)
     invoker = tree(cloud)
     invoker.submit(tasks(512))
     assert len(collect(invoker, 128)) == 128

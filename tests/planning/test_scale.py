@@ -13,8 +13,8 @@ import pytest
 from coordinator.planning import PlanRefused, Platform, load_prices, plan_encoding, plan_multiply
 from coordinator.price_table import PricesError, read_table
 from coordinator.run_plan import planned_task
+from coordinator.start_rate import start_rate, task_rate
 from coordinator.starts import begin_times, dispatch_times, planned_looks, ramp_times
-from coordinator.tree import start_rate, task_rate
 from polarcodes.delays import make_delays
 from polarlambda.errors import BadInput
 from polarlambda.planning import assumed, plan_matrix, price_list
