@@ -14,6 +14,7 @@ import numpy as np
 
 from blockstore.manifest import Manifest
 from blockstore.memory import resident_memory
+from blockstore.sessions import SHORT_X
 from coordinator.expected_time import answer_moments
 from coordinator.platform import MB, Platform
 from coordinator.prices import Prices
@@ -101,7 +102,9 @@ def plan_series(
     moments = answer_moments(block_work(task), worker_memory_mb, manifest.shares, platform)
     looks = planned_looks(moments, 1, platform)
     time = task_time(work, worker_memory_mb, workers, platform)
-    read_x = platform.s3_request_seconds + work.x_bytes / platform.s3_read_rate
+    stored_x = math.prod(task.x_shape) * np.dtype(task.x_dtype).itemsize
+    x_gets = 0 if stored_x <= SHORT_X else 1  # a short x comes with the announcement
+    read_x = x_gets * platform.s3_request_seconds + work.x_bytes / platform.s3_read_rate
     look = platform.s3_request_seconds
     resident = look + read_x + time.multiply + time.write + platform.worker_overhead_seconds
     get, put = prices.s3_thousand_gets / 1e3, prices.s3_thousand_puts / 1e3
@@ -116,7 +119,7 @@ def plan_series(
         resident_seconds=resident,
         invoke_dollars=workers * invoked,
         dollars_per_second=workers * (second + FAR_POLLS * get),
-        dollars_per_product=workers * (1 + NEAR_POLLS) * get + put,
+        dollars_per_product=workers * (x_gets + NEAR_POLLS) * get + put,
         block_bytes=work.block_bytes,
         x_bytes=work.x_bytes,
     )
