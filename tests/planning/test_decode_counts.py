@@ -18,6 +18,7 @@ from blockstore.bucket import Bucket
 from blockstore.subtasks import Subtasks
 from coordinator import budget, cut, decode_plan, decode_stored, targets
 from coordinator.budget import share_of
+from coordinator.cost import Usage
 from coordinator.decode_fleet import DecodeFunctions
 from coordinator.decode_plan import plan_decode, plan_decodings
 from coordinator.decode_stored import StoredDecoder
@@ -25,6 +26,7 @@ from coordinator.decode_tasks import DecodeTask
 from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.form import AnswerForm
 from coordinator.layout import Layout
+from coordinator.meter import MeteredBucket
 from coordinator.planning import Platform, load_prices, plan_encoding, plan_multiply
 from coordinator.ports import InvokeReport
 from coordinator.refusals import PlanRefused
@@ -113,8 +115,9 @@ def test_requests_and_bytes_are_those_of_the_plan(
     answers, decisive = answered(bucket, code, 85, 5)
     invoker = InProcess(bucket)
     functions = DecodeFunctions(lambda: invoker, GB, 60.0, most=3)
+    metered = MeteredBucket(bucket)
     decoder = StoredDecoder(
-        bucket, code, answers, RUN, "npy" if kind == "npy" else "zarr", FakeClock(), GB,
+        metered, code, answers, RUN, "npy" if kind == "npy" else "zarr", FakeClock(), GB,
         functions=functions if where == "lambda" else None,
     )  # fmt: skip
     with counted(bucket.client) as sent:
@@ -123,6 +126,9 @@ def test_requests_and_bytes_are_those_of_the_plan(
     plan = plan_decode(answers.form, code, len(decisive), 0, wish, load_prices(), AT_ONCE)
     assert plan.where == ("lambda" if where == "lambda" else "windows")
     compare(plan, sent, invoker)
+    billed = decoder.usage + Usage(puts=metered.puts, gets=metered.gets, lists=metered.lists)
+    assert (billed.puts, billed.gets, billed.lists) == (sent.puts, sent.gets, sent.lists)
+    assert billed.invokes == plan.calls
 
 
 def compare(plan: DecodePlan, sent: Requests, invoker: InProcess) -> None:
