@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.decode_counts import StageCounts
 from coordinator.decode_fleet import POLL_SECONDS
+from coordinator.decode_job import AT_ONCE
 from coordinator.form import AnswerForm
 from coordinator.platform import Platform
 from coordinator.stored_answers import READERS
@@ -83,9 +84,9 @@ class Stage:
         return self.calls * each + self.work
 
     def seconds(self, platform: Platform) -> float:
-        """Until the coordinator has read that all are done, one record after the other."""
+        """Until the coordinator has read that all are done."""
         invoked = -(-self.calls // platform.invoke_threads) * platform.invoke_seconds
-        heard = POLL_SECONDS + self.calls * platform.s3_request_seconds
+        heard = POLL_SECONDS + -(-self.calls // AT_ONCE) * platform.s3_request_seconds
         return invoked + self.longest(platform) + heard
 
     def lists(self, platform: Platform) -> int:
