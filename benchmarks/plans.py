@@ -3,7 +3,7 @@
 The functions' own code runs in this process, one call after the other, on a bucket that takes the
 planner's 0.1 s for the first byte of a request and gives its 95 and 90 MB/s. Requests must be those
 of the plan, each one; seconds are compared: what the transform and the decoder need on this
-machine, and botocore's own time, is not what the planner assumes of Lambda.
+machine is not what the planner assumes of Lambda, and HTTP takes no time here.
 
     python -m benchmarks.plans [--small]
 """
@@ -28,10 +28,11 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from benchmarks.harness import Ratio, WrongResult, main  # noqa: E402
-from benchmarks.slow_bucket import SlowBucket, slow_bucket  # noqa: E402
+from benchmarks.slow_client import SlowClient  # noqa: E402
 from blockstore import keys  # noqa: E402
 from blockstore.answers import AnswerMetadata  # noqa: E402
 from blockstore.arrays import encode_array  # noqa: E402
+from blockstore.bucket import Bucket  # noqa: E402
 from blockstore.products import StoredProduct  # noqa: E402
 from blockstore.subtasks import Subtasks  # noqa: E402
 from coordinator.budget import least_memory  # noqa: E402
@@ -89,7 +90,7 @@ class Timed:
 class Decoders:
     """The decode function here; implements `coordinator.ports.Invoker`."""
 
-    def __init__(self, bucket: SlowBucket) -> None:
+    def __init__(self, bucket: Bucket) -> None:
         self.bucket, self.seconds = bucket, 0.0
         self._memory = WindowMemory()
 
@@ -112,7 +113,7 @@ class Decoders:
 
 
 def encoding(
-    bucket: SlowBucket, rows: int, code: ErasureCode, folder: str, platform: Platform
+    bucket: Bucket, rows: int, code: ErasureCode, folder: str, platform: Platform
 ) -> list[Ratio]:
     """Encode `rows` x 16,384 uint8 by functions."""
     matrix = np.random.default_rng(0).integers(0, 256, (rows, 16_384), np.uint8)
@@ -120,10 +121,10 @@ def encoding(
     app._connection = EncodeSettings(bucket.name, MEMORY_MB * MB, folder), bucket
     caller = Timed()
     engine = RemoteEngine(bucket, caller, memory=MEMORY_MB * MB, disk=DISK_MB * MB, concurrency=1)
-    bucket.begin()
+    bucket.client.begin()
     url = f"s3://{bucket.name}/inputs/a.npy"
     manifest = encode(url, bucket, "a", code, memory=engine.memory, engine=engine)
-    bucket.slow = False
+    bucket.client.end()
     counted = plan_remote(
         matrix.shape,
         matrix.dtype,
@@ -137,7 +138,9 @@ def encoding(
     )
     plan = encode_on_lambda(counted, load_prices(), platform)
     # the plan counts a HEAD of the bucket that the command makes first
-    require("encoding", (bucket.gets + 1, bucket.puts), (plan.usage.gets, plan.usage.puts))
+    require(
+        "encoding", (bucket.client.gets + 1, bucket.client.puts), (plan.usage.gets, plan.usage.puts)
+    )
     busy = plan.usage.worker_gb_seconds * 1024 / MEMORY_MB
     scan = plan.scan_calls * plan.scan_seconds
     size = f"{matrix.nbytes / 1e6:.0f} MB of uint8, N = {code.workers}"
@@ -148,7 +151,7 @@ def encoding(
 
 
 def decoding(
-    bucket: SlowBucket, block_rows: int, code: ErasureCode, where: str, platform: Platform
+    bucket: Bucket, block_rows: int, code: ErasureCode, where: str, platform: Platform
 ) -> Ratio:
     """Decode a product of 50 columns by windows ("local") or by functions ("lambda")."""
     s, k = code.data_blocks, 50
@@ -174,11 +177,11 @@ def decoding(
         memory,
         functions=functions if where == "lambda" else None,
     )
-    bucket.begin()
+    bucket.client.begin()
     began = time.perf_counter()
     made = decoder.decode(decisive)
     seconds = time.perf_counter() - began
-    bucket.slow = False
+    bucket.client.end()
     if made is None or made[0].contradiction is not None:
         raise WrongResult(f"decode {where}: {made}")
     found = StoredProduct.open(bucket, made[1]).load().reshape(s, -1)
@@ -188,7 +191,7 @@ def decoding(
     plan = plan_decode(
         form, code, len(decisive), 0, wish, load_prices(), platform, coordinator_mb=MEMORY_MB
     )
-    sent, planned = (bucket.gets, bucket.puts + 1), (plan.usage.gets, plan.usage.puts)
+    sent, planned = (bucket.client.gets, bucket.client.puts + 1), (plan.usage.gets, plan.usage.puts)
     require(f"decode {where}", sent, planned)  # the plan counts the run's status, too
     if where == "local":
         size = f"{plan.windows} windows decode {plan.read / 1e6:.0f} MB of answers"
@@ -198,7 +201,7 @@ def decoding(
 
 
 def answered(
-    bucket: SlowBucket, form: AnswerForm, code: ErasureCode, product: NDArray[Any]
+    bucket: Bucket, form: AnswerForm, code: ErasureCode, product: NDArray[Any]
 ) -> tuple[StoredAnswers, list[int]]:
     """The answers that make up a product, as workers would have written them."""
     answers = StoredAnswers(form, bucket)
@@ -238,11 +241,11 @@ def run(small: bool) -> list[Ratio]:
     )
     pace = platform.s3_request_seconds, platform.s3_read_rate, platform.s3_write_rate
     try:
-        with slow_bucket(*pace) as bucket:
-            rows = encoding(bucket, 256 if small else 8192, code, folder, platform)
+        bucket = Bucket(SlowClient(*pace), "blocks")
+        rows = encoding(bucket, 256 if small else 8192, code, folder, platform)
         for where in ("lambda",) if small else ("lambda", "local"):
-            with slow_bucket(*pace) as bucket:
-                rows.append(decoding(bucket, 200 if small else 20_000, code, where, platform))
+            bucket = Bucket(SlowClient(*pace), "blocks")
+            rows.append(decoding(bucket, 200 if small else 20_000, code, where, platform))
     finally:
         app._connection = None
         shutil.rmtree(folder, ignore_errors=True)

@@ -51,10 +51,11 @@ class Product:
         )
 
     def parts(self, counts: StageCounts) -> float:
-        """Seconds to make all parts of pieces."""
-        request = self.platform.s3_request_seconds
+        """Seconds to make all parts of pieces: a few at a time, each read and then written."""
+        written = counts.part_calls / WRITERS
+        waits = max(counts.part_gets / READERS, written) + written
         moved = self.written / self.read_rate + self.written / self.write_rate
-        return request * (counts.part_gets / READERS + counts.part_calls / WRITERS) + moved
+        return waits * self.platform.s3_request_seconds + moved
 
 
 @dataclass(frozen=True)
