@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from coordinator.cost import Usage
 from coordinator.cut import Cut, cut_product
 from coordinator.decode import DECIDED
 from coordinator.form import AnswerForm
@@ -18,7 +19,14 @@ from coordinator.targets import WHOLE_BYTES, Kind, part_rule
 from coordinator.windows import piece_group
 from polarcodes import ErasureCode
 
-__all__ = ["StageCounts", "plan_arrays", "stage_counts", "target_requests", "whole_requests"]
+__all__ = [
+    "StageCounts",
+    "call_requests",
+    "plan_arrays",
+    "stage_counts",
+    "target_requests",
+    "whole_requests",
+]
 
 DENSE = ("mds",)  # their plan is one matrix (s, s), which takes long to compute where s is large
 
@@ -55,6 +63,18 @@ def stage_counts(layout: Layout, cut: Cut, dtype: np.dtype[Any]) -> StageCounts:
             bottom = min(last - block * height, height)
             gets += bisect_right(tops, bottom - 1) - bisect_right(tops, top) + 1
     return StageCounts(windows, parts, puts, gets)
+
+
+def call_requests(
+    counts: StageCounts, stage: str, calls: int, units: int, answers: int, arrays: int
+) -> Usage:
+    """What `calls` of the decode function ask of the store to make `units` windows or parts: their
+    job, the plan's arrays, answers or pieces; parts or pieces, and a record that each is done."""
+    if stage == "part":
+        gets = counts.part_gets * units // max(1, counts.parts)
+        return Usage(gets=calls + gets, puts=calls + units)
+    puts = counts.window_puts * units // counts.windows
+    return Usage(gets=calls * (1 + arrays) + units * answers, puts=calls + puts)
 
 
 def target_requests(kind: Kind, parts: int) -> tuple[int, int]:

@@ -15,7 +15,13 @@ from coordinator.budget import (
 )
 from coordinator.cost import Usage, cost
 from coordinator.cut import cut_product
-from coordinator.decode_counts import plan_arrays, stage_counts, target_requests, whole_requests
+from coordinator.decode_counts import (
+    call_requests,
+    plan_arrays,
+    stage_counts,
+    target_requests,
+    whole_requests,
+)
 from coordinator.decode_time import Product, Stage
 from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.form import AnswerForm
@@ -209,12 +215,9 @@ def _by_functions(
         gets=job + look + calls,  # the record of every call that is done
         lists=pages + sum(stage.lists(platform) for stage in stages),
     )
-    functions = Usage(
-        puts=counts.window_puts + counts.part_calls + calls,
-        gets=calls + arrays * stages[0].calls + gets + counts.part_gets,
-        invokes=calls,
-        decode_gb_seconds=busy * wish.function_memory_mb / MB_PER_GB,
-    )
+    functions = Usage(invokes=calls, decode_gb_seconds=busy * wish.function_memory_mb / MB_PER_GB)
+    for name, stage in zip(("window", "part"), stages, strict=False):
+        functions += call_requests(counts, name, stage.calls, stage.count, made.answers, arrays)
     return _plan(
         made,
         wish,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.decode_counts import StageCounts
 from coordinator.decode_fleet import POLL_SECONDS
+from coordinator.decode_job import AT_ONCE
 from coordinator.form import AnswerForm
 from coordinator.platform import Platform
 from coordinator.stored_answers import READERS
@@ -50,10 +51,11 @@ class Product:
         )
 
     def parts(self, counts: StageCounts) -> float:
-        """Seconds to make all parts of pieces."""
-        request = self.platform.s3_request_seconds
+        """Seconds to make all parts of pieces: a few at a time, each read and then written."""
+        written = counts.part_calls / WRITERS
+        waits = max(counts.part_gets / READERS, written) + written
         moved = self.written / self.read_rate + self.written / self.write_rate
-        return request * (counts.part_gets / READERS + counts.part_calls / WRITERS) + moved
+        return waits * self.platform.s3_request_seconds + moved
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,9 @@ class Stage:
         return self.calls * each + self.work
 
     def seconds(self, platform: Platform) -> float:
-        """Until the coordinator has read that all are done, one record after the other."""
+        """Until the coordinator has read that all are done."""
         invoked = -(-self.calls // platform.invoke_threads) * platform.invoke_seconds
-        heard = POLL_SECONDS + self.calls * platform.s3_request_seconds
+        heard = POLL_SECONDS + -(-self.calls // AT_ONCE) * platform.s3_request_seconds
         return invoked + self.longest(platform) + heard
 
     def lists(self, platform: Platform) -> int:

@@ -57,12 +57,13 @@ def run_cost(
         puts=used.puts + len(context.errors),
         gets=used.gets,
         lists=used.lists,
-        invokes=used.invokes + context.decode_invoked,
+        invokes=used.invokes,
         coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
         transfer_out_gb=used.received / GB,
-        decode_gb_seconds=context.decode_gb_seconds,
     )
-    usage += Usage(puts=len(context.answers) // context.manifest.shares.per_object)
+    usage += context.decode_usage + Usage(
+        puts=len(context.answers) // context.manifest.shares.per_object
+    )
     if billing.stays is not None:
         alive = billing.stays.settle(context.clock.now(), context.answers.metadata.values())
         usage, bound = usage + alive, 0.0

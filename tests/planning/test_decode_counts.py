@@ -11,13 +11,15 @@ import moto.s3.models
 import numpy as np
 import pytest
 
-from blockstore import keys
+from blockstore import decode_keys, keys
 from blockstore.answers import AnswerMetadata
 from blockstore.arrays import encode_array
 from blockstore.bucket import Bucket
+from blockstore.products import StoredProduct
 from blockstore.subtasks import Subtasks
 from coordinator import budget, cut, decode_plan, decode_stored, targets
 from coordinator.budget import share_of
+from coordinator.cost import Usage
 from coordinator.decode_fleet import DecodeFunctions
 from coordinator.decode_plan import plan_decode, plan_decodings
 from coordinator.decode_stored import StoredDecoder
@@ -25,12 +27,13 @@ from coordinator.decode_tasks import DecodeTask
 from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.form import AnswerForm
 from coordinator.layout import Layout
+from coordinator.meter import MeteredBucket
 from coordinator.planning import Platform, load_prices, plan_encoding, plan_multiply
 from coordinator.ports import InvokeReport
 from coordinator.refusals import PlanRefused
 from coordinator.stored_answers import StoredAnswer, StoredAnswers
 from coordinator.windows import WindowMemory
-from functions.decode.work import work
+from functions.decode.work import OutOfTime, work
 from polarcodes import ErasureCode, make_code
 from tests.coordinator.fake_platform import FakeClock
 from tests.counted_requests import Requests, counted
@@ -113,8 +116,9 @@ def test_requests_and_bytes_are_those_of_the_plan(
     answers, decisive = answered(bucket, code, 85, 5)
     invoker = InProcess(bucket)
     functions = DecodeFunctions(lambda: invoker, GB, 60.0, most=3)
+    metered = MeteredBucket(bucket)
     decoder = StoredDecoder(
-        bucket, code, answers, RUN, "npy" if kind == "npy" else "zarr", FakeClock(), GB,
+        metered, code, answers, RUN, "npy" if kind == "npy" else "zarr", FakeClock(), GB,
         functions=functions if where == "lambda" else None,
     )  # fmt: skip
     with counted(bucket.client) as sent:
@@ -123,6 +127,9 @@ def test_requests_and_bytes_are_those_of_the_plan(
     plan = plan_decode(answers.form, code, len(decisive), 0, wish, load_prices(), AT_ONCE)
     assert plan.where == ("lambda" if where == "lambda" else "windows")
     compare(plan, sent, invoker)
+    billed = decoder.usage + Usage(puts=metered.puts, gets=metered.gets, lists=metered.lists)
+    assert (billed.puts, billed.gets, billed.lists) == (sent.puts, sent.gets, sent.lists)
+    assert billed.invokes == plan.calls
 
 
 def compare(plan: DecodePlan, sent: Requests, invoker: InProcess) -> None:
@@ -135,6 +142,39 @@ def compare(plan: DecodePlan, sent: Requests, invoker: InProcess) -> None:
     moved = sum(size for key, size in sent.sent.items() if "result" in key or "pieces" in key)
     headers = 128 * (1 + plan.pieces) + 2048
     assert plan.written <= moved < plan.written + headers
+
+
+class Late(InProcess):
+    """Every function is first told that its time is up, before its first window or part, or before
+    the second one."""
+
+    def submit(self, tasks: Sequence[DecodeTask]) -> None:
+        for task in tasks:
+            for enough in range(min(2, task.last - task.first)):
+                left = iter([900.0] * enough)
+                with pytest.raises(OutOfTime, match=f"{task.stage} {task.first + enough}:"):
+                    work(self.bucket, task, lambda known=left: next(known, 1.0), WindowMemory())
+                done = decode_keys.done_key(task.run, task.decoding, task.stage, task.worker)
+                assert self.bucket.head(done) is None
+        super().submit(tasks)
+
+
+def test_a_function_near_its_time_limit_says_so_and_nothing_is_called_done(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moto.s3.models, "S3_UPLOAD_PART_MIN_SIZE", 1)
+    monkeypatch.setattr(cut, "PART_BYTES", 400)
+    monkeypatch.setattr(targets, "NPY", replace(cut.NPY, least=400))
+    monkeypatch.setattr(budget, "LEAST_SHARE", 1)
+    monkeypatch.setattr(decode_stored, "window_rows", lambda *given: 1)
+    code = make_code("hadamard", workers=16, data_blocks=11, seed=1)
+    answers, decisive = answered(bucket, code, 85, 5)
+    invoker = Late(bucket)
+    functions = DecodeFunctions(lambda: invoker, GB, 60.0, most=2)
+    decoder = StoredDecoder(bucket, code, answers, RUN, "npy", FakeClock(), GB, functions=functions)
+    made = decoder.decode(decisive)
+    assert made is not None and made[0].contradiction is None and invoker.calls == 4
+    assert StoredProduct.open(bucket, made[1]).load().shape == (85, 5)
 
 
 @pytest.mark.parametrize("name", ["hadamard", "polar", "mds", "lt", "uncoded", "replication"])
@@ -180,7 +220,7 @@ def test_the_seconds_of_functions_follow_the_formula() -> None:
     busy = plan.calls * each + work
     assert plan.usage.decode_gb_seconds == pytest.approx(2 * busy)
     assert run.usage.decode_gb_seconds == plan.usage.decode_gb_seconds
-    heard = -(-plan.calls // platform.invoke_threads) * 0.05 + 0.2 + plan.calls * 0.1
+    heard = -(-plan.calls // platform.invoke_threads) * 0.05 + 0.2 + -(-plan.calls // 16) * 0.1
     assert plan.seconds == pytest.approx((6 + arrays) * 0.1 + heard + plan.call_seconds)
 
 
