@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from blockstore.memory import RUNTIME_BYTES
-from blockstore.uploads import LEAST_PART
 from coordinator.answers import CHUNK_BYTES
-from coordinator.cut import PART_BYTES
+from coordinator.cut import PART_BYTES, PartRule
 from coordinator.form import AnswerForm
 from coordinator.refusals import PlanRefused
 from coordinator.stored_answers import READERS
@@ -54,16 +53,18 @@ def least_memory(form: AnswerForm, x_bytes: int) -> int:
     return chunk_memory(form, x_bytes) + _row_bytes(form, form.shares.count)
 
 
-def share_of(form: AnswerForm, answers: int, functions: int) -> int:
-    """Rows of every block for each of at most `functions` functions: enough to be worth one, and
-    to be written as parts of an .npy at once where blocks are long enough for that."""
+def share_of(form: AnswerForm, answers: int, functions: int, most: int, rule: PartRule) -> int:
+    """Rows of every block for each of at most `functions` functions, at most the `most` that fit
+    into the memory of one: enough to be worth one, and to be written as parts of the product at
+    once where `rule` asks for long ones and blocks and memory allow them."""
     layout, itemsize = form.layout, form.dtype.itemsize
     worth = -(-LEAST_SHARE // (answers * layout.block_columns * itemsize))
     rows = max(-(-layout.block_rows // functions), worth)
-    part = -(-LEAST_PART // (layout.columns * itemsize))
+    part = -(-rule.least // (layout.columns * itemsize))
     if rows < part <= layout.block_rows:
-        rows = -(-layout.block_rows // (layout.block_rows // part))
-    return rows
+        direct = -(-layout.block_rows // (layout.block_rows // part))
+        rows = direct if direct <= most else rows
+    return min(rows, most)
 
 
 def window_rows(form: AnswerForm, answers: int, memory: int, x_bytes: int) -> int:

@@ -30,6 +30,10 @@ __all__ = ["GridChoice", "choose_grid"]
 
 WITHIN = 1.10
 ROUNDS = 100
+POLYNOMIAL = (  # for who expects it here
+    "; polynomial codes over the reals lose their digits and are only there to be measured: "
+    "python -m benchmarks.polynomial"
+)
 RIGHT_SEED = 1 << 16  # what is random in the right code differs from the left one's
 
 
@@ -149,7 +153,7 @@ def _families(
     if len(names) > 2 or any(name not in (AUTO, *CODE_NAMES) for name in names):
         raise InvalidCode(
             f"code must be one of {', '.join((AUTO, *CODE_NAMES))}, or two of them with a comma "
-            f"between for A and B, got {code!r}"
+            f"between for A and B, got {code!r}" + (POLYNOMIAL if "polynomial" in code else "")
         )
     if any(name in APPROXIMATE for name in names):
         raise InvalidCode(f"code {code!r} decodes approximately: a grid needs exact lines")

@@ -11,6 +11,7 @@ from blockstore.pairs import Subject
 from blockstore.records import ErrorRecord, RunStatus
 from blockstore.runs import RunStore
 from coordinator.answers import Answers, AnswerSet
+from coordinator.cost import Usage
 from coordinator.decode import Decoding
 from coordinator.decode_options import DecodeOptions
 from coordinator.estimate import ESTIMATORS, Estimates, ProductEstimate
@@ -35,8 +36,8 @@ class RunContext:
     reference: the exact product that is added to the answers' one, None if they are answers to x;
     opened: when this coordinator began its part; listener_failure: what on_event raised, once it
     did; missing_rows: ranges of rows that a run with `tasks=X` ended without; options: how the
-    product is made; decode_invoked, decode_gb_seconds: invocations of decode functions, and what
-    they may have taken at most, from how long they were waited for.
+    product is made; decode_usage: invocations and requests of decode functions, and the GB-seconds
+    that they may have taken at most, from how long they were waited for.
     """
 
     manifest: Subject
@@ -58,8 +59,7 @@ class RunContext:
     opened: float = 0.0
     listener_failure: BaseException | None = None
     missing_rows: tuple[tuple[int, int], ...] = ()
-    decode_invoked: int = 0
-    decode_gb_seconds: float = 0.0
+    decode_usage: Usage = field(default_factory=Usage)
     estimates: Estimates = field(init=False)
     judge: Judge = field(init=False)
     recovered: RecoveredRows = field(init=False)

@@ -53,7 +53,8 @@ class _Range:
 class Fleet:
     """Has the ranges of a stage done. A range that failed, is silent past the function's time
     limit, or far behind the others is started once more: what it writes is the same. `invoked`
-    counts the invocations, `seconds` adds up how long each was waited for."""
+    counts the invocations, `units` the windows and parts that they were asked for (once each),
+    `seconds` adds up how long each was waited for."""
 
     bucket: Bucket
     job: DecodeJob
@@ -61,6 +62,7 @@ class Fleet:
     clock: Clock
     time_left: Callable[[], float | None]
     invoked: int = 0
+    units: int = 0
     seconds: float = 0.0
     _tries: dict[int, int] = field(default_factory=dict)
     _before: int = 0  # the highest attempt that an earlier coordinator's records name
@@ -120,6 +122,7 @@ class Fleet:
             tried = self._tries[number] = self._tries.get(number, 0) + 1
             attempt = self._before + tried
             first, last = spans[number]
+            self.units += last - first if tried == 1 else 0
             task = DecodeTask(self.job.run, self.job.decoding, stage, number, first, last, attempt)
             tasks.append(task)
             open_ranges[number] = _Range(task, self.clock.now())

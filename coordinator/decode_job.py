@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,9 +26,10 @@ from coordinator.targets import Kind, Target, open_target
 from coordinator.windows import Pools, Solve, Stages
 from polarcodes import DecodingPlan, code_from_manifest
 
-__all__ = ["DecodeJob", "get_checks", "put_done"]
+__all__ = ["AT_ONCE", "DecodeJob", "get_checks", "put_done"]
 
 VERSION = 1
+AT_ONCE = 16  # records being read
 JSON = "application/json"
 LARGEST = 1e300  # of a residual in a record: JSON has no infinity
 
@@ -179,18 +181,26 @@ def put_done(bucket: Bucket, job: DecodeJob, stage: str, number: int, check: Che
 def get_checks(
     bucket: Bucket, job: DecodeJob, stage: str, known: dict[int, Check]
 ) -> dict[int, Check]:
-    """`known`, and the records that are there besides: what is done, by number."""
+    """`known`, and the records that are there besides: what is done, by number. New ones are read
+    side by side, `AT_ONCE` of them."""
     prefix = decode_keys.done_prefix(job.run, job.decoding, stage)
-    for info in bucket.list(prefix):
-        number = info.key.removeprefix(prefix).removesuffix(".json")
-        if not number.isdecimal() or int(number) in known:
-            continue
+    listed = [info.key.removeprefix(prefix).removesuffix(".json") for info in bucket.list(prefix)]
+    new = [n for n in listed if n.isdecimal() and int(n) not in known]
+
+    def read(number: str) -> Check | None:
         try:
-            data = documents.parse(bucket.get(info.key), "done record", RunRecordError)
+            body = bucket.get(f"{prefix}{number}.json")
         except ObjectMissing:
-            continue
+            return None
+        data = documents.parse(body, "done record", RunRecordError)
         fields = Fields(data, "done record", RunRecordError)
         fields.version(VERSION)
         suspect = None if data.get("suspect") is None else fields.integer("suspect")
-        known[int(number)] = Check(fields.number("worst"), suspect)
+        return Check(fields.number("worst"), suspect)
+
+    if not new:
+        return known
+    with ThreadPoolExecutor(min(AT_ONCE, len(new)), thread_name_prefix="checks") as pool:
+        found = zip(new, pool.map(read, new), strict=True)
+        known |= {int(number): check for number, check in found if check is not None}
     return known

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from blockstore.records import RunSpec
 from coordinator.budget import least_memory, whole_memory
 from coordinator.decode_fleet import DecodeFunctions
+from coordinator.decode_wish import DecodeWish
 from coordinator.form import AnswerForm
 from coordinator.inputs import InputRefused
 from coordinator.refusals import PlanRefused
 
-__all__ = ["DECODERS", "KINDS", "DecodeOptions", "check_decoding"]
+__all__ = ["DECODERS", "KINDS", "DecodeOptions", "check_decoding", "decode_wish"]
 
 DECODERS = ("local", "lambda")
 KINDS = ("npy", "zarr")
@@ -47,6 +48,15 @@ class DecodeOptions:
     def seconds_left(self) -> float | None:
         """Seconds until the platform ends this process, None without a limit."""
         return self.time_left() if self.time_left is not None else None
+
+
+def decode_wish(decode: str, result: str, options: DecodeOptions) -> DecodeWish:
+    """How a product is to be made, for its plan."""
+    wish = DecodeWish(decode, result, options.memory)
+    if options.functions is None:
+        return wish
+    functions = options.functions
+    return replace(wish, function_memory_mb=functions.memory >> 20, most=functions.most)
 
 
 def x_bytes(spec: RunSpec) -> int:

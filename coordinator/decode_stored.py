@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from blockstore.errors import ObjectMissing, UploadMissing
 from blockstore.products import StoredProduct
 from coordinator.budget import FUNCTION_SHARE, share_of, window_rows
 from coordinator.check import Check
+from coordinator.cost import Usage
 from coordinator.cut import cut_product
 from coordinator.decode import Decoder, Decoding, conclude
+from coordinator.decode_counts import call_requests, stage_counts
 from coordinator.decode_fleet import DecodeFunctions, Fleet
 from coordinator.decode_job import DecodeJob, get_checks, put_done
 from coordinator.ports import Clock
@@ -35,7 +37,7 @@ class StoredDecoder:
     memory : bytes that this process may use, x_bytes of which hold x; functions : decode functions
     that do the work instead, within their own memory; time_left : seconds until the platform ends
     this process, None without a limit. What is done is written down, so that another coordinator
-    carries on.
+    carries on. `usage` is what decode functions used, the coordinator's own requests left out.
     """
 
     bucket: Bucket
@@ -48,8 +50,7 @@ class StoredDecoder:
     x_bytes: int = 0
     functions: DecodeFunctions | None = None
     time_left: Callable[[], float | None] = lambda: None
-    invoked: int = 0
-    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
 
     def decode(self, decisive: Sequence[int]) -> tuple[Decoding, str] | None:
         """(decoding without its value, key of the product), None when time is up.
@@ -75,7 +76,9 @@ class StoredDecoder:
             done = sum(get_checks(self.bucket, job, "window", {}).values(), Check())
             return conclude(decoder, done, self.answers.form.shares, None), job.key
         target = job.target(self.bucket)
-        check = self._by_functions(job) if self.functions else self._here(job, decoder, target)
+        check = (
+            self._by_functions(job, decoder) if self.functions else self._here(job, decoder, target)
+        )
         if check is None:
             return None
         decoding = conclude(decoder, check, self.answers.form.shares, None)
@@ -91,7 +94,7 @@ class StoredDecoder:
         if self.functions is not None:
             budget = int(FUNCTION_SHARE * self.functions.memory)
             most = window_rows(form, len(places), budget, 0)
-            rows = min(most, share_of(form, len(places), self.functions.most))
+            rows = share_of(form, len(places), self.functions.most, most, part_rule(self.kind))
         else:
             rows = window_rows(form, len(places), self.memory, self.x_bytes)
         return DecodeJob(
@@ -134,16 +137,27 @@ class StoredDecoder:
                         return None
         return sum((done[n] for n in sorted(done)), Check())
 
-    def _by_functions(self, job: DecodeJob) -> Check | None:
+    def _by_functions(self, job: DecodeJob, decoder: Decoder) -> Check | None:
+        arrays = len(decoder.plan.to_arrays()) - 1  # the method is in the job
+        check = self._stage(job, "window", len(job.cut.windows), arrays)
+        if check is not None and not job.cut.direct:
+            made = self._stage(job, "part", len(job.cut.parts), arrays)
+            check = None if made is None else check
+        return check
+
+    def _stage(self, job: DecodeJob, stage: str, count: int, arrays: int) -> Check | None:
+        """Have a stage done, and add what it used, whatever came of it."""
         assert self.functions is not None
         fleet = Fleet(self.bucket, job, self.functions, self.clock, self.time_left)
-        check = fleet.run("window", len(job.cut.windows), RESERVE)
-        if check is not None and not job.cut.direct:
-            made = fleet.run("part", len(job.cut.parts), RESERVE)
-            check = None if made is None else check
-        self.invoked += fleet.invoked
-        self.seconds += fleet.seconds
-        return check
+        try:
+            return fleet.run(stage, count, RESERVE)
+        finally:
+            counts = stage_counts(job.layout, job.cut, np.dtype(job.dtype))
+            used = call_requests(counts, stage, fleet.invoked, fleet.units, len(job.places), arrays)
+            gigabytes = self.functions.memory / (1 << 30)
+            self.usage += used + Usage(
+                invokes=fleet.invoked, decode_gb_seconds=fleet.seconds * gigabytes
+            )
 
     def _finish(self, job: DecodeJob, target: Target) -> None:
         """Make the product appear; another coordinator may just have done it."""

@@ -22,12 +22,13 @@ from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.run_plan import (
     GB,
-    MB_PER_GB,
     QUICK_ROUNDS,
     ROUNDS,
-    STOP_CHECK_SECONDS,
     run_notes,
 )
+from coordinator.run_usage import MB_PER_GB
+from coordinator.start_rate import task_rate
+from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE, Stored, stored
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
@@ -129,7 +130,7 @@ def plan_pair(
     quick = rounds <= QUICK_ROUNDS
     counts = decisive_counts(code, np.random.default_rng(SEED), rounds, quick=quick)
     time = expected_pair_time(pair, code, work, worker_memory_mb, delays, platform, rounds, counts)
-    usage = _usage(pair, task, time, delays.mean, worker_memory_mb)
+    usage = _usage(pair, task, time, delays.mean, worker_memory_mb, platform)
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
@@ -167,16 +168,21 @@ def plan_pair(
 
 
 def _usage(
-    pair: MatrixPair, task: PairTask, time: ExpectedTime, mean_delay: float, memory_mb: int
+    pair: MatrixPair,
+    task: PairTask,
+    time: ExpectedTime,
+    mean_delay: float,
+    memory_mb: int,
+    platform: Platform,
 ) -> Usage:
     """Workers to their end, and a coordinator: see `coordinator.run_plan`."""
-    workers = pair.workers
+    workers, rate = pair.workers, task_rate(task, pair.workers, platform)
     published = min(workers, int(time.coded / PUBLISH_INTERVAL))
     listings = math.ceil(time.coded / (4 * FASTEST)) * (1 + workers // LIST_PAGE)
     return Usage(
         puts=workers + 7 + 2 * published,
         gets=workers * task.tiles_read + workers + 2,
-        lists=workers * (1 + int(time.task // STOP_CHECK_SECONDS)) + listings,
+        lists=planned_looks(np.array([time.task]), workers, platform, rate) + listings,
         invokes=workers,
         worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from coordinator.choose import CodeChoice, choose_code
 from coordinator.choose_subtasks import SubtasksChoice, choose_subtasks
+from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.encoding_plan import EncodingPlan, plan_encoding
 from coordinator.expected_time import ExpectedTime
 from coordinator.platform import Platform
@@ -16,6 +17,8 @@ from coordinator.series_plan import SeriesPlan, check_resident, plan_series
 __all__ = [
     "QUICK_ROUNDS",
     "CodeChoice",
+    "DecodePlan",
+    "DecodeWish",
     "EncodingPlan",
     "ExpectedTime",
     "PlanRefused",

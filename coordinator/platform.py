@@ -45,6 +45,7 @@ class Platform:
     client_rate: float = 50e6  # [assumed] bytes/s between S3 and the coordinator
     disk_rate: float = 500e6  # [assumed] bytes/s of the encoder's disk
     encode_rate: float = 700e6  # [measured] bytes/s of coded blocks that one vCPU makes
+    decode_rate: float = 300e6  # [measured] bytes/s of answers (float64) that one vCPU decodes
     scan_rate: float = 1e9  # [measured] bytes/s that one vCPU checks and hashes: 1.6e9 on a server
     worker_overhead_seconds: float = 0.05  # [assumed] handler, checks, conditional PUT
 

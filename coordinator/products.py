@@ -145,7 +145,4 @@ class Products:
                 f"({lost}); start a new run"
             ) from lost
         finally:
-            context.decode_invoked += decoder.invoked
-            if options.functions is not None:
-                gigabytes = options.functions.memory / (1 << 30)
-                context.decode_gb_seconds += decoder.seconds * gigabytes
+            context.decode_usage += decoder.usage

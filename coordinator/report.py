@@ -20,7 +20,6 @@ from coordinator.stays import Stays
 
 __all__ = ["Billing", "build_report", "error_curve", "own_requests", "run_cost"]
 
-STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1024
 GB = 1 << 30
 
@@ -58,12 +57,13 @@ def run_cost(
         puts=used.puts + len(context.errors),
         gets=used.gets,
         lists=used.lists,
-        invokes=used.invokes + context.decode_invoked,
+        invokes=used.invokes,
         coordinator_gb_seconds=used.seconds * billing.coordinator_memory_mb / MB_PER_GB,
         transfer_out_gb=used.received / GB,
-        decode_gb_seconds=context.decode_gb_seconds,
     )
-    usage += Usage(puts=len(context.answers) // context.manifest.shares.per_object)
+    usage += context.decode_usage + Usage(
+        puts=len(context.answers) // context.manifest.shares.per_object
+    )
     if billing.stays is not None:
         alive = billing.stays.settle(context.clock.now(), context.answers.metadata.values())
         usage, bound = usage + alive, 0.0
@@ -89,7 +89,7 @@ def _invocations(context: RunContext, billing: Billing) -> tuple[Usage, float]:
     tiles, inputs = _reads(context.manifest)
     usage = Usage(
         gets=len(answers) * tiles + len(heard) * inputs,
-        lists=sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values()),
+        lists=round(sum(m.looks for m in answers.values())),
         invokes=len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
     )

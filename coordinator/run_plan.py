@@ -13,28 +13,28 @@ from blockstore.arrays import check_dtype
 from blockstore.errors import ArrayRefused
 from blockstore.manifest import Manifest
 from blockstore.memory import worker_memory
-from blockstore.subtasks import Subtasks
 from blockstore.tasks import WorkerTask
 from coordinator.cost import Cost, Usage, cost
+from coordinator.decode_plan import plan_decodings
+from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.expected_time import SEED, ExpectedTime, affordable, expected_time
 from coordinator.fits import check_coordinator, check_fits, event_bytes
 from coordinator.form import AnswerForm
-from coordinator.machine import PUBLISH_INTERVAL
-from coordinator.pace import FASTEST
 from coordinator.platform import Platform
 from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
-from coordinator.storage import LIST_PAGE, Stored, stored
-from coordinator.task_time import BlockWork
+from coordinator.run_usage import MB_PER_GB, coordinator_usage, worker_usage
+from coordinator.storage import Stored, stored
+from coordinator.task_time import BlockWork, finish_seconds
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
 from polarcodes.delays import DelayModel, make_delays
 
 ROUNDS = 1_000
 QUICK_ROUNDS = 64
-STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
-MB_PER_GB = 1_024
 GB = 1 << 30
+_OBJECTS = frozenset(("stored", "usage", "run_cost", "encode_cost", "storage_month", "time"))
+_OBJECTS |= {"decode", "decode_lambda"}
 PLANNED_RUN = "0" * 26
 PLANNED_DIGEST = "sha256:" + "0" * 64
 
@@ -47,8 +47,9 @@ class RunPlan:
     `subtasks`: blocks of each worker, whose answers it sends one by one (`data_blocks` and
     `arrivals` count them all). `arrivals_mean`, `arrivals_p99`: answers that decode when they come
     in random order.
-    `worker_memory`: predicted peak of a worker. `run_cost`: one product; `encode_cost` (once) and
-    `storage_month` are those of the matrix.
+    `worker_memory`: predicted peak of a worker. `decode`: how the product is put together, which is
+    in `usage` and `time`; `decode_lambda`: the same by decode functions, of a large one.
+    `run_cost`: one product; `encode_cost` (once) and `storage_month` are those of the matrix.
     """
 
     matrix: str
@@ -75,6 +76,8 @@ class RunPlan:
     encode_cost: Cost
     storage_month: Cost
     time: ExpectedTime
+    decode: DecodePlan
+    decode_lambda: DecodePlan | None
     notes: tuple[str, ...]
     concurrency: int = Platform.concurrency
 
@@ -86,9 +89,7 @@ class RunPlan:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON of every figure; no NaN."""
         figures: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in ("stored", "usage", "run_cost", "encode_cost", "storage_month", "time")
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _OBJECTS
         }
         figures |= {
             "shape": list(self.shape),
@@ -100,6 +101,8 @@ class RunPlan:
             "encode_cost": self.encode_cost.to_json(),
             "storage_month": self.storage_month.to_json(),
             "expected_time": {**asdict(self.time), "pays": self.time.pays},
+            "decode": self.decode.to_json(),
+            "decode_lambda": self.decode_lambda.to_json() if self.decode_lambda else None,
             "waves": self.waves,
         }
         return figures
@@ -114,6 +117,7 @@ def plan_multiply(
     worker_timeout: float = 300.0,
     on: Literal["local", "lambda"] = "local",
     coordinator_memory_mb: int = 2_048,
+    wish: DecodeWish | None = None,
     prices: Prices | None = None,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
@@ -122,7 +126,8 @@ def plan_multiply(
     """Plan `A @ x` on an encoded matrix. Reads nothing, writes nothing, invokes nothing.
 
     Parameters: `x_shape` (d,) or (d, k); `worker_memory_mb` and `worker_timeout` (seconds) of the
-    deployed worker function; `on` "lambda" bills a coordinator function of `coordinator_memory_mb`.
+    deployed worker function; `on` "lambda" bills a coordinator function of `coordinator_memory_mb`;
+    `wish`: how the product is put together (there, the memory is that of the function).
     Default delays: `lambda-rare-tail`. Raises PlanRefused for a wrong x, or for what cannot fit,
     naming the number to change. `rounds` are simulated for times and arrivals: a product that is
     about to begin can do with `QUICK_ROUNDS`. Cost: see docs/cost.md.
@@ -133,8 +138,8 @@ def plan_multiply(
     task = planned_task(manifest, x_shape, x_dtype)
     work = block_work(task)
     check_fits(task, all_blocks(work, task.subtasks), worker_memory_mb, worker_timeout, platform)
+    form = AnswerForm.of(manifest, task.x_shape, task.x_dtype)
     if on == "lambda":
-        form = AnswerForm.of(manifest, task.x_shape, task.x_dtype)
         check_coordinator(form, work.x_bytes, work.k, coordinator_memory_mb, platform)
     code = code_from_manifest(manifest.code)
     orders = affordable(rounds, manifest.blocks)
@@ -152,13 +157,27 @@ def plan_multiply(
         arrivals,
         manifest.subtasks,
     )
-    usage = _worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb)
-    usage += _coordinator_usage(manifest.shares, time)
+    finish = finish_seconds(work, code.data_blocks, platform)
+    decode, other = plan_decodings(
+        form,
+        code,
+        math.ceil(arrivals.mean()),
+        work.x_bytes,
+        wish or DecodeWish(),
+        prices,
+        platform,
+        coordinator_mb=coordinator_memory_mb if on == "lambda" else 0,
+        spread=max(0.0, time.coded - time.task - finish),
+        compare=rounds > QUICK_ROUNDS,
+    )
+    time = time.later(decode.seconds - finish)
+    usage = worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb, platform)
+    usage += coordinator_usage(manifest.shares, time) + decode.usage
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
     else:  # free for a coordinator on a machine in the region; the plan cannot know
-        usage += Usage(transfer_out_gb=manifest.blocks * work.answer_bytes / GB)
+        usage += Usage(transfer_out_gb=decode.received / GB)
     kept = stored(manifest)
     return RunPlan(
         matrix=manifest.name,
@@ -185,6 +204,8 @@ def plan_multiply(
         encode_cost=cost(kept.encode_usage, prices),
         storage_month=kept.month(prices),
         time=time,
+        decode=decode,
+        decode_lambda=other,
         notes=tuple(run_notes(manifest.workers, time, delays, worker_timeout, platform)),
         concurrency=platform.concurrency,
     )
@@ -236,34 +257,6 @@ def block_work(task: WorkerTask) -> BlockWork:
 def all_blocks(work: BlockWork, subtasks: int) -> BlockWork:
     """The work of all blocks of a worker, as if they were one."""
     return replace(work, rows=work.rows * subtasks, objects=work.objects * subtasks)
-
-
-def _worker_usage(
-    work: BlockWork, shares: Subtasks, time: ExpectedTime, mean_delay: float, memory_mb: int
-) -> Usage:
-    """All N workers run to their end: late ones are billed too, and delays are taken as billed."""
-    workers, tasks = shares.workers, shares.per_worker
-    checks = tasks + int(time.task // STOP_CHECK_SECONDS)
-    return Usage(
-        puts=workers * tasks // shares.per_object,
-        gets=workers * (tasks * work.objects + 1),
-        lists=workers * checks,
-        invokes=workers,
-        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
-    )
-
-
-def _coordinator_usage(shares: Subtasks, time: ExpectedTime) -> Usage:
-    """run.json (twice: asked, decisive set), x, stop marker, result, report (json, html), status;
-    estimates.
-
-    Listings are counted at their usual pace far from the decisive answer.
-    """
-    answers = shares.count // shares.per_object
-    published = min(answers, int(time.coded / PUBLISH_INTERVAL))
-    pages = 1 + answers // LIST_PAGE
-    listings = math.ceil(time.coded / (4 * FASTEST))
-    return Usage(puts=8 + 2 * published, gets=answers + 2, lists=listings * pages)
 
 
 def run_notes(

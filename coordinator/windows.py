@@ -27,7 +27,7 @@ from coordinator.layout import Layout
 from coordinator.stored_answers import READERS, StoredAnswer, read_columns
 from coordinator.targets import WRITERS, Target
 
-__all__ = ["Pools", "Solve", "Stages", "WindowMemory", "piece_keys"]
+__all__ = ["Pools", "Solve", "Stages", "WindowMemory", "piece_group", "piece_keys"]
 
 Solve = Callable[[NDArray[Any], NDArray[Any]], Check]
 
@@ -149,7 +149,7 @@ class Stages:
             pass
 
     def _write_pieces(self, number: int, bands: NDArray[Any]) -> None:
-        group = _group(self.layout, self.cut, number, self.dtype)
+        group = piece_group(self.layout, self.cut, number, self.dtype)
 
         def write(index: int) -> None:
             body = encode_array(bands[index * group : (index + 1) * group])
@@ -168,7 +168,7 @@ class Stages:
                 b = min(last, block * height + bottom)
                 if a >= b:
                     continue
-                group = _group(self.layout, self.cut, window, self.dtype)
+                group = piece_group(self.layout, self.cut, window, self.dtype)
                 index, inside = divmod(block, group)
                 bands = min(group, self.layout.down - index * group)
                 shape = (bands, bottom - top, self.layout.columns)
@@ -189,11 +189,11 @@ def piece_keys(
     return [
         decode_keys.piece_key(run, decoding, window, group)
         for window in range(len(cut.windows))
-        for group in range(-(-layout.down // _group(layout, cut, window, dtype)))
+        for group in range(-(-layout.down // piece_group(layout, cut, window, dtype)))
     ]
 
 
-def _group(layout: Layout, cut: Cut, window: int, dtype: np.dtype[Any]) -> int:
+def piece_group(layout: Layout, cut: Cut, window: int, dtype: np.dtype[Any]) -> int:
     """Bands of a window that share an object."""
     first, last = cut.windows[window]
     return max(1, PART_BYTES // ((last - first) * layout.columns * dtype.itemsize))

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from blockstore.products import StoredProduct
     from coordinator.decode_fleet import DecodeFunctions
     from coordinator.decode_options import DecodeOptions
+    from coordinator.decode_wish import DecodeWish
 
 THREADS = 32
+DEPLOYED_COORDINATOR_MB, DEPLOYED_DECODE_MB = 2_048, 2_048  # by template.yaml
 SMALL = 64 << 20  # bytes of a product that a deployed coordinator made and that is read at once
 
 
@@ -36,6 +38,24 @@ def decode_options(settings: Settings, decode: str, memory: int | None) -> Decod
     from coordinator.decode_options import DecodeOptions
 
     return DecodeOptions(memory, find_decoder(settings) if decode == "lambda" else None)
+
+
+def planned_decoding(
+    decode: str, result: str, memory: int | str | None, on: str, function_mb: int | None = None
+) -> tuple[DecodeWish, int]:
+    """(what a plan is told of the decoding, MB of the coordinator function), for a coordinator of
+    `memory`: that of this process, or the function's. Raises `BadInput`."""
+    from coordinator.decode_options import DECODERS, KINDS
+    from coordinator.decode_wish import DecodeWish
+
+    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
+        if value not in known:
+            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    size, megabytes = read_memory(memory), DEPLOYED_COORDINATOR_MB
+    if on == "lambda" and size is not None:
+        size, megabytes = None, size >> 20
+    wish = DecodeWish(decode, result, size, function_mb or DEPLOYED_DECODE_MB)
+    return wish, megabytes
 
 
 def find_decoder(settings: Settings) -> DecodeFunctions:

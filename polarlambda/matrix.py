@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED, Place, function_client, open_bucket, worker_limits
-from polarlambda.decoder import read_memory
+from polarlambda.decoder import planned_decoding, read_memory
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, run_here
 from polarlambda.product_deployed import run_deployed
@@ -114,11 +114,17 @@ class CodedMatrix:
         delays: str = "lambda-rare-tail",
         worker_memory_mb: int | None = None,
         on: On = "local",
+        decode: On = "local",
+        result: Literal["npy", "zarr"] = "npy",
+        coordinator_memory: int | str | None = None,
         concurrency: int | None = None,
         prices: str | os.PathLike[str] | None = None,
         region: str | None = None,
     ) -> RunPlan:
         """What a product with ``x``, or with one of ``x_columns`` columns, will need and cost.
+
+        ``decode`` and ``result`` are those of `multiply`; ``coordinator_memory`` is its ``memory``,
+        or with ``on="lambda"`` that of the coordinator function (2,048 MB if not given).
 
         Memory and time limit are those of the deployed worker when the settings name one, prices
         those of its region unless ``prices`` (a file, docs/cost.md) or ``region`` say otherwise;
@@ -135,6 +141,10 @@ class CodedMatrix:
         limits, chosen = DEPLOYED, prices is not None or region is not None
         if self._settings.worker:
             limits = worker_limits(function_client(), self._settings.worker)
+        function_mb = None
+        if decode == "lambda" and self._settings.decode:
+            function_mb = worker_limits(function_client(), self._settings.decode).memory_mb
+        wish, coordinator_mb = planned_decoding(decode, result, coordinator_memory, on, function_mb)
         return plan_multiply(
             self.manifest,
             shape,
@@ -142,6 +152,8 @@ class CodedMatrix:
             worker_memory_mb=worker_memory_mb or limits.memory_mb,
             worker_timeout=limits.timeout,
             on=on,
+            coordinator_memory_mb=coordinator_mb,
+            wish=wish,
             prices=price_list(prices, region, limits.architecture) if chosen else limits.prices,
             delays=delay_model(delays),
             platform=assumed(concurrency),

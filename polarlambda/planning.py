@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
+from polarlambda.decoder import planned_decoding
 from polarlambda.encode_plan import with_functions
 from polarlambda.errors import BadInput
 from polarlambda.sizes import parse_size
@@ -41,6 +42,9 @@ def plan_matrix(
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
     on: Literal["local", "lambda"] = "local",
+    decode: Literal["local", "lambda"] = "local",
+    result: Literal["npy", "zarr"] = "npy",
+    coordinator_memory: int | str | None = None,
     concurrency: int | None = None,
     prices: str | os.PathLike[str] | None = None,
     region: str | None = None,
@@ -48,6 +52,7 @@ def plan_matrix(
     """Plan the encoding of a matrix, and a product with an x of ``x_columns`` columns.
 
     The matrix is ``source`` (of which only the header is read) or its ``shape`` and ``dtype``.
+    ``decode``, ``result`` and ``coordinator_memory`` are those of `CodedMatrix.plan`,
     ``encode_memory_mb`` and ``encode_disk_mb`` are the encode function's (default: the template's),
     ``concurrency`` the account's (1,000 if not given), ``prices`` a file as in docs/cost.md and
     ``region`` one of its regions (default us-east-1). Needs no AWS, unless ``source`` is an s3://
@@ -59,6 +64,7 @@ def plan_matrix(
 
     if subtasks != "auto":
         check_subtasks(subtasks, per_object)
+    wish, coordinator_mb = planned_decoding(decode, result, coordinator_memory, on)
     model, platform, table = delay_model(delays), assumed(concurrency), price_list(prices, region)
     order = "C"
     if source is not None:
@@ -109,6 +115,8 @@ def plan_matrix(
         worker_memory_mb=memory_mb,
         worker_timeout=DEPLOYED.timeout,
         on=on,
+        coordinator_memory_mb=coordinator_mb,
+        wish=wish,
         delays=model,
         platform=platform,
         prices=table,
@@ -127,6 +135,9 @@ def plan_encoded(
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
     on: Literal["local", "lambda"] = "local",
+    decode: Literal["local", "lambda"] = "local",
+    result: Literal["npy", "zarr"] = "npy",
+    coordinator_memory: int | str | None = None,
     concurrency: int | None = None,
     prices: str | os.PathLike[str] | None = None,
     region: str | None = None,
@@ -143,6 +154,9 @@ def plan_encoded(
             delays=delays,
             worker_memory_mb=worker_memory_mb,
             on=on,
+            decode=decode,
+            result=result,
+            coordinator_memory=coordinator_memory,
             concurrency=concurrency,
             prices=prices,
             region=region,

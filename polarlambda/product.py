@@ -46,17 +46,20 @@ def run_here(
     memory: int | None = None,
 ) -> Result:
     """Run the coordinator in this process; see `CodedMatrix.multiply`."""
+    from coordinator.decode_options import decode_wish
     from coordinator.run import start_run
 
     worker = DeployedWorker.find(settings)
+    options = decode_options(settings, request.decode, memory)
+    wish = decode_wish(request.decode, request.result, options)
     outcome = start_run(
         bucket,
         manifest,
         request.x,
         invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=worker.billing(manifest, request.x.shape, request.sent_dtype),
-        options=decode_options(settings, request.decode, memory),
+        billing=worker.billing(manifest, request.x.shape, request.sent_dtype, wish),
+        options=options,
         **request.options,
     )
     return to_result(outcome, bucket)
@@ -73,13 +76,14 @@ def resume_here(
     spec = RunStore(bucket, run).load_spec()
     subject = load_subject(bucket, spec)
     worker = DeployedWorker.find(settings)
+    options = decode_options(settings, spec.decode, memory)
     outcome = resume_run(
         bucket,
         run,
         invoker=worker.invoker(),
         on_event=listeners.hear,
-        billing=worker.subject_billing(subject, spec),
-        options=decode_options(settings, spec.decode, memory),
+        billing=worker.subject_billing(subject, spec, options),
+        options=options,
     )
     return to_result(outcome, bucket)
 

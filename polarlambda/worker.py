@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from blockstore.manifest import Manifest
     from blockstore.pairs import MatrixPair, Subject
     from blockstore.records import RunSpec
+    from coordinator.decode_options import DecodeOptions
+    from coordinator.decode_wish import DecodeWish
     from coordinator.invoker import LambdaInvoker
     from coordinator.planning import SeriesPlan
     from coordinator.ports import Invoker
@@ -30,7 +32,7 @@ class DeployedWorker:
     function: str
     limits: WorkerLimits
     dispatch: str = ""  # name of the dispatch function, if there is one
-    _billings: dict[tuple[str, tuple[int, ...], str], Billing] = field(default_factory=dict)
+    _billings: dict[tuple[Any, ...], Billing] = field(default_factory=dict)
 
     @classmethod
     def find(cls, settings: Settings) -> DeployedWorker:
@@ -60,15 +62,19 @@ class DeployedWorker:
         return LambdaInvoker(self.client, self.function, threads=INVOKE_THREADS, checked=True)
 
     def billing(
-        self, manifest: Manifest, x_shape: tuple[int, ...], x_dtype: np.dtype[Any]
+        self,
+        manifest: Manifest,
+        x_shape: tuple[int, ...],
+        x_dtype: np.dtype[Any],
+        wish: DecodeWish | None = None,
     ) -> Billing:
         """Limits, prices and the planned figures of a product, which is known to fit the worker.
 
-        Planned once for every shape and dtype of x. Raises `PlanRefused`.
+        Planned once for every shape and dtype of x, and way of decoding. Raises `PlanRefused`.
         """
         from coordinator.planning import QUICK_ROUNDS, Platform, plan_multiply
 
-        key = (manifest.digest, x_shape, x_dtype.str)
+        key = (manifest.digest, x_shape, x_dtype.str, wish)
         if key not in self._billings:
             concurrency = self._concurrency(manifest.workers)
             plan = plan_multiply(
@@ -78,6 +84,7 @@ class DeployedWorker:
                 worker_memory_mb=self.limits.memory_mb,
                 worker_timeout=self.limits.timeout,
                 prices=self.limits.prices,
+                wish=wish,
                 platform=Platform(concurrency=concurrency),
                 rounds=QUICK_ROUNDS,
             )
@@ -128,15 +135,17 @@ class DeployedWorker:
         )
         return self._billed(plan.to_json())
 
-    def subject_billing(self, subject: Subject, spec: RunSpec) -> Billing:
+    def subject_billing(self, subject: Subject, spec: RunSpec, options: DecodeOptions) -> Billing:
         """The same for a run that is to be gone on with."""
         import numpy as np
 
         from blockstore.pairs import MatrixPair
+        from coordinator.decode_options import decode_wish
 
         if isinstance(subject, MatrixPair):
             return self.pair_billing(subject)
-        return self.billing(subject, spec.x_shape, np.dtype(spec.x_dtype))
+        wish = decode_wish(spec.decode, spec.result, options)
+        return self.billing(subject, spec.x_shape, np.dtype(spec.x_dtype), wish)
 
     def _billed(self, planned: dict[str, Any]) -> Billing:
         from coordinator.report import Billing

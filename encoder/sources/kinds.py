@@ -39,17 +39,35 @@ def open_path(path: str, options: SourceOptions) -> Source:
 
 def open_url(url: str, client: Any, options: SourceOptions) -> Source:
     """Open an object, or a Zarr array below a prefix."""
-    if options.images or url.lower().endswith((*SUFFIXES, ".tar")):
-        raise SourceRefused(
-            f"{url}: images and Parquet are read from this machine's disk: copy it first, for "
-            "example with aws s3 sync"
-        )
+    if options.images or options.columns or url.lower().endswith((*SUFFIXES, ".tar")):
+        raise _from_disk(url)
     bucket, key = split_url(url, client)
     if _is_zarr_prefix(bucket, key):
         replace(options, fill_missing=False).need_none(url)
         return open_bucket_zarr(url, bucket, key, options.fill_missing)
     options.need_none(url)
+    if _is_folder(bucket, key):
+        raise _from_disk(url)
     return ObjectSource(url, client)
+
+
+def _from_disk(url: str) -> SourceRefused:
+    """The refusal of what functions cannot read as it lies in S3, with the commands that help."""
+    name = url.rpartition("/")[2]
+    whole = "." in name and not set(name) & set("{}*")
+    folder = url if "." not in name else url.rpartition("/")[0]
+    copy = f"aws s3 cp {url} ." if whole else f"aws s3 sync {folder.rstrip('/')}/ FOLDER/"
+    return SourceRefused(
+        f"{url}: images, shards and Parquet are read from this machine's disk, not from S3: copy "
+        f"them ({copy}) and encode the copy here (--on local)"
+    )
+
+
+def _is_folder(bucket: Bucket, key: str) -> bool:
+    """Objects lie below the key, and none at it."""
+    if key.endswith(".npy") or bucket.head(key) is not None:
+        return False
+    return next(bucket.list(f"{key.rstrip('/')}/"), None) is not None
 
 
 def _is_zarr_prefix(bucket: Bucket, key: str) -> bool:

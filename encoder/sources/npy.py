@@ -125,7 +125,7 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 class ObjectSource(StoredSource):
     """An .npy object in S3, by ranged GETs that all insist on the same `etag`."""
 
-    parallel_reads = 4
+    parallel_reads = 8  # each waits for its first byte; more would take memory from the tiles
 
     def __init__(self, url: str, client: Any, etag: str | None = None) -> None:
         """With `etag`, raises `SourceChanged` unless the object has it."""

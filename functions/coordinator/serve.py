@@ -20,7 +20,8 @@ from blockstore.manifest import Manifest, load_manifest
 from blockstore.pairs import MatrixPair, load_subject
 from blockstore.runs import RunStore
 from coordinator import reference
-from coordinator.decode_options import DecodeOptions
+from coordinator.decode_options import DecodeOptions, decode_wish
+from coordinator.decode_wish import DecodeWish
 from coordinator.inputs import InputRefused, check_x
 from coordinator.invoker import FunctionMissing
 from coordinator.pair_plan import plan_pair
@@ -69,7 +70,8 @@ def serve(
         if isinstance(subject, MatrixPair):
             planned = _plan_pair(subject, billing)
         else:
-            planned = _plan(subject, spec.x_shape, spec.x_dtype, billing)
+            wish = decode_wish(spec.decode, spec.result, options)
+            planned = _plan(subject, spec.x_shape, spec.x_dtype, billing, wish)
         outcome = resume_run(
             bucket,
             request.run,
@@ -118,13 +120,25 @@ def serve(
         result=request.result,
         options=options,
         run=request.run,
-        billing=_plan(manifest, x.shape, sent.str, billing),
+        billing=_plan(
+            manifest,
+            x.shape,
+            sent.str,
+            billing,
+            decode_wish(request.decode, request.result, options),
+        ),
         time_left=time_left,
     )
     return outcome.to_json()
 
 
-def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: Billing) -> Billing:
+def _plan(
+    manifest: Manifest,
+    x_shape: tuple[int, ...],
+    x_dtype: str,
+    billing: Billing,
+    wish: DecodeWish,
+) -> Billing:
     """The billing with the planned figures; raises `PlanRefused` for what fits neither function."""
     plan = plan_multiply(
         manifest,
@@ -134,6 +148,7 @@ def _plan(manifest: Manifest, x_shape: tuple[int, ...], x_dtype: str, billing: B
         worker_timeout=billing.worker_timeout,
         on="lambda",
         coordinator_memory_mb=billing.coordinator_memory_mb,
+        wish=wish,
         prices=billing.prices,
         platform=Platform(concurrency=billing.concurrency) if billing.concurrency else None,
         rounds=QUICK_ROUNDS,

@@ -43,20 +43,29 @@ def work(
     windows = task.stage == "window"
     solve = job.load_decoder(bucket, names).apply if windows else _no_columns
     check = Check()
+    numbers = range(task.first, task.last)
     with Pools(memory=memory) as pools:
         stages = job.stages(bucket, solve, job.target(bucket), pools)
-        for number in range(task.first, task.last):
-            if time_left() < TIME_RESERVE:
-                raise OutOfTime(
-                    f"the function's time limit is near at {task.stage} {number}: give it more "
-                    "time (DecodeTimeout) or memory (DecodeMemory)"
-                )
-            if windows:
+        if windows:
+            for number in numbers:
+                _in_time(task, number, time_left)
                 check += stages.window(number)
-            else:
-                stages.part(number)
+        else:
+            _in_time(task, task.first, time_left)
+            for number, _ in zip(numbers, pools.writers.map(stages.part, numbers), strict=True):
+                if number + 1 < task.last:
+                    _in_time(task, number + 1, time_left)
     put_done(bucket, job, task.stage, task.worker, check)
     return check
+
+
+def _in_time(task: DecodeTask, number: int, time_left: Callable[[], float]) -> None:
+    """Raise `OutOfTime` unless there is time for another window or part."""
+    if time_left() < TIME_RESERVE:
+        raise OutOfTime(
+            f"the function's time limit is near at {task.stage} {number}: give it more "
+            "time (DecodeTimeout) or memory (DecodeMemory)"
+        )
 
 
 def failure(bucket: Bucket, task: DecodeTask, exc: Exception) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from polarlambda.cli.options import (
     BlocksType,
     code_option,
     code_options_option,
+    decode_option,
     grid_option,
     json_option,
     per_object_option,
+    result_option,
     stack_option,
     subtasks_option,
     workers_option,
@@ -47,6 +49,13 @@ from polarlambda.errors import BadInput
 @click.option("--delays", default="lambda-rare-tail", show_default=True, help="Delay model.")
 @click.option("--worker-memory", type=int, metavar="MB", help="Default: what is deployed.")
 @click.option("--on", type=click.Choice(["local", "lambda"]), default="local", show_default=True)
+@decode_option
+@result_option
+@click.option(
+    "--coordinator-memory",
+    metavar="SIZE",
+    help="Of the coordinator, which decodes in chunks what it cannot hold.",
+)
 @click.option("--concurrency", type=int, metavar="C", help="Of the account; default: 1,000.")
 @click.option(
     "--prices", type=click.Path(path_type=Path), metavar="FILE.json", help="Instead of the shipped."
@@ -79,6 +88,9 @@ def plan(
     as_json: bool,
     stack: str | None,
     code_options: tuple[str, ...],
+    decode: str,
+    kind: str | None,
+    coordinator_memory: str | None,
     encode_memory: int | None,
     encode_disk: int | None,
     **encoding_options: Any,
@@ -93,8 +105,8 @@ def plan(
     from polarlambda.planning import plan_encoded, plan_matrix
 
     if other is not None:
-        if x is not None or on != "local":
-            raise BadInput("--matmul plans A B: leave X.npy and --on out")
+        if x is not None or on != "local" or decode != "local":
+            raise BadInput("--matmul plans A B: leave X.npy, --on and --decode out")
         blocks = encoding_options["data_blocks"]
         if isinstance(blocks, int):
             raise BadInput(f"--data-blocks of a matrix product is S1xS2, got {blocks}")
@@ -117,6 +129,7 @@ def plan(
     if grid is not None or isinstance(encoding_options["data_blocks"], str):
         raise BadInput("--grid and S1xS2 are for a matrix product: give --matmul B, too")
     both: dict[str, Any] = {"delays": delays, "worker_memory_mb": worker_memory, "on": on}
+    both |= {"decode": decode, "result": kind or "npy", "coordinator_memory": coordinator_memory}
     both |= {"concurrency": concurrency, "prices": prices, "region": region}
     if target is not None and (shape or dtype):
         raise BadInput(f"give either {target} or --shape and --dtype, not both")

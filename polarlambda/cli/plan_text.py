@@ -12,7 +12,7 @@ from polarlambda.sizes import format_size as size
 
 if TYPE_CHECKING:
     from coordinator.encode_time import EncodeOnLambda
-    from coordinator.planning import EncodingPlan, RunPlan
+    from coordinator.planning import DecodePlan, EncodingPlan, RunPlan
 
 
 def show_plan(encoding: EncodingPlan | None, run: RunPlan) -> None:
@@ -48,11 +48,13 @@ def show_plan(encoding: EncodingPlan | None, run: RunPlan) -> None:
         for name, text in _encode_on_lambda(encoding):
             line(name, text)
     line("worker memory", f"{size(run.worker_memory)} of {run.worker_memory_mb} MB")
+    for name, text in _decoding(run):
+        line(name, text)
     line(
         "requests",
         f"{usage.invokes} invocations, S3: {usage.puts} PUT, {usage.gets} GET, {usage.lists} LIST",
     )
-    seconds = usage.worker_gb_seconds + usage.coordinator_gb_seconds
+    seconds = usage.worker_gb_seconds + usage.coordinator_gb_seconds + usage.decode_gb_seconds
     of = f"prices of {run.run_cost.prices.region}, {run.run_cost.prices.date}"
     line("cost", f"${run.run_cost.total:.5f} a product, {seconds:.1f} GB-s ({of})")
     if usage.transfer_out_gb:
@@ -75,6 +77,45 @@ def show_plan(encoding: EncodingPlan | None, run: RunPlan) -> None:
 def line(name: str, text: str) -> None:
     """Print a figure behind its name."""
     click.echo(f"{name:<16} {text}")
+
+
+def count(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def _decoding(run: RunPlan) -> Iterator[tuple[str, str]]:
+    """How the product is put together, where that is worth a line; and by functions beside it."""
+    plan, other = run.decode, run.decode_lambda
+    if plan.where == "lambda":
+        yield "decode on Lambda", _by_functions(plan)
+    elif plan.where == "windows":
+        pieces = ", through pieces" if plan.pieces else ""
+        yield (
+            "decode",
+            f"{plan.windows} windows of the answers in S3{pieces}, within {size(plan.memory)}: "
+            f"about {plan.seconds:.0f} s after the last answer",
+        )
+    elif other is not None:
+        yield (
+            "decode",
+            f"{size(plan.memory)} of memory, about {plan.seconds:.0f} s after the last answer "
+            "(less memory: --coordinator-memory)",
+        )
+    if other is not None:
+        yield "decode on Lambda", f"{_by_functions(other)} (--decode lambda)"
+
+
+def _by_functions(plan: DecodePlan) -> str:
+    """What decode functions do and cost."""
+    usage = plan.usage
+    pieces = ", through pieces" if plan.pieces else ""
+    calls, windows = count(plan.calls, "call"), count(plan.windows, "window")
+    return (
+        f"{calls} of {plan.function_memory_mb} MB, {windows}{pieces}, "
+        f"about {plan.seconds:.0f} s, ${plan.cost.total:.5f}: {usage.gets} GET, {usage.puts} PUT, "
+        f"{usage.decode_gb_seconds:.0f} GB-s"
+    )
 
 
 def _encode_on_lambda(encoding: EncodingPlan) -> Iterator[tuple[str, str]]:

@@ -145,11 +145,11 @@ def test_the_seconds_follow_the_formula() -> None:
     plan = encode_on_lambda(work, load_prices(), platform)
     leaves, tiles = 64, 2
     assert (work.scan.units, work.scan.share, plan.tiles) == (leaves, 1, tiles)
-    leaf = 0.1 / 4 + (8 * MB + 65_548) / 95e6
+    leaf = 0.1 / 8 + (8 * MB + 65_548) / 95e6
     scan = 2 * 0.1 + 0.05 + leaf
     assert plan.scan_seconds == pytest.approx(scan)
     size = 1024 * 8192 * 2 * 64 / tiles
-    made = 64 * 0.1 / 4 + size / 2 / 95e6 + size / 700e6
+    made = 64 * 0.1 / 8 + size / 2 / 95e6 + size / 700e6
     tile = made + 64 * 0.1 / 8 + size / 90e6
     write = 3 * 0.1 + 0.05 + tile
     assert plan.write_seconds == pytest.approx(write, rel=1e-3)

@@ -122,8 +122,26 @@ def test_files_and_columns_that_are_not_there(bucket: Bucket, path: Path) -> Non
         encode_path(bucket, path)
     with pytest.raises(SourceRefused, match="Parquet"):
         encode_path(bucket, path.with_name("none.parquet"))
-    with pytest.raises(SourceRefused, match="aws s3"):
-        encode_path(bucket, "s3://blocks/inputs/a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "command"),
+    [
+        ("inputs/a.parquet", {}, "aws s3 cp s3://blocks/inputs/a.parquet ."),
+        ("inputs/table", {"columns": ("small",)}, "aws s3 sync s3://blocks/inputs/table/ FOLDER/"),
+        ("inputs/table", {}, "aws s3 sync s3://blocks/inputs/table/ FOLDER/"),
+        ("inputs/table/", {}, "aws s3 sync s3://blocks/inputs/table/ FOLDER/"),
+        ("t/x-{000..146}.tar", {"images": True, "size": 8}, "aws s3 sync s3://blocks/t/ FOLDER/"),
+        ("t/x-000.tar", {}, "aws s3 cp s3://blocks/t/x-000.tar ."),
+    ],
+)
+def test_what_is_read_from_disk_only_is_refused_in_s3_with_the_command_that_copies_it(
+    bucket: Bucket, url: str, options: dict[str, Any], command: str
+) -> None:
+    bucket.put("inputs/table/part-0.parquet", b"PAR1")
+    with pytest.raises(SourceRefused) as refusal:
+        encode_path(bucket, f"s3://blocks/{url}", **options)
+    assert f"({command}) and encode the copy here (--on local)" in str(refusal.value)
 
 
 def test_columns_whose_pages_do_not_fit_the_memory_are_refused_with_the_number(
