@@ -21,7 +21,7 @@ class AnswerMetadata:
     seconds_total the whole task; peak_memory in bytes; scale is the rms over the block's rows of
     ||row|| ||x||, by which rounding in the product is judged (the product itself may cancel);
     finite: the worker has looked at every entry; polls: a resident worker's looks for an
-    announcement since its last answer.
+    announcement since its last answer; looks: for the stop marker, which are LIST requests.
     """
 
     x_digest: str
@@ -34,10 +34,11 @@ class AnswerMetadata:
     peak_memory: int = 0
     scale: float = 0.0
     polls: int = 0
+    looks: float = 0.0
     finite: bool = False
 
     def share(self, count: int) -> AnswerMetadata:
-        """The figures of one of `count` answers that share an object, its seconds shared out."""
+        """The figures of one of `count` answers that share an object, seconds and looks shared."""
         if count == 1:
             return self
         return replace(
@@ -45,6 +46,7 @@ class AnswerMetadata:
             seconds_read=self.seconds_read / count,
             seconds_multiply=self.seconds_multiply / count,
             seconds_total=self.seconds_total / count,
+            looks=self.looks / count,
         )
 
     def to_metadata(self) -> dict[str, str]:
@@ -60,6 +62,7 @@ class AnswerMetadata:
             "seconds-total": f"{self.seconds_total:.4f}",
             "peak-memory": str(self.peak_memory),
             "scale": f"{self.scale:.6g}",
+            "looks": f"{self.looks:g}",
             "finite": "1" if self.finite else "0",
         }
 
@@ -78,6 +81,7 @@ class AnswerMetadata:
             peak_memory=int(_number(found.get("peak-memory"))),
             scale=_number(found.get("scale")),
             polls=int(_number(found.get("polls"))),
+            looks=_number(found.get("looks")),
             finite=found.get("finite") == "1",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from blockstore.errors import ArrayRefused, NameRefused, TaskRefused
 from blockstore.manifest import Manifest
 from blockstore.pairs import MatrixPair, Subject, pair_dtype
 from blockstore.records import RunSpec
-from blockstore.tasks import VERSION, WorkerTask
+from blockstore.tasks import VERSION, WorkerTask, sent_at
 from blockstore.tiling import Tiling
 
 __all__ = ["BAND_BYTES", "CodedBlock", "PairTask", "Reading", "Task", "parse_task", "task_of"]
@@ -129,7 +129,8 @@ class Reading:
 class PairTask:
     """What one worker is to do: `left` times the transpose of `right`, answer (b1, b2).
 
-    encoding : id of the pair; x_digest : digest of B^T, in the place of x's.
+    encoding : id of the pair; x_digest : digest of B^T, in the place of x's; sent : as for a
+    `WorkerTask`.
     """
 
     run: str
@@ -141,6 +142,7 @@ class PairTask:
     encoding: str
     x_digest: str
     version: int = VERSION
+    sent: float = field(default=0.0, compare=False)
 
     subtasks = 1
     per_object = 1
@@ -256,6 +258,7 @@ class PairTask:
             right=blocks[1],
             encoding=fields.text("encoding"),
             x_digest=fields.text("x_digest"),
+            sent=sent_at(fields, event),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ class WorkerTask:
     A block has `block_rows` x `columns` entries of `dtype` and lies in tiles of `tile_rows` x
     `tile_columns`; x has shape (columns,) or (columns, k). A worker has `subtasks` blocks, worker *
     subtasks and those that follow; it does those named in `todo` in that order (none named: all)
-    and writes `per_object` answers at a time.
+    and writes `per_object` answers at a time. `sent`: when it was invoked, in seconds since 1970,
+    which whoever invokes it adds to the event; 0 if that does not say.
     """
 
     run: str
@@ -55,6 +56,7 @@ class WorkerTask:
     per_object: int = 1
     todo: tuple[int, ...] = ()
     version: int = VERSION
+    sent: float = field(default=0.0, compare=False)
 
     @classmethod
     def of(
@@ -125,7 +127,7 @@ class WorkerTask:
         return keys.tile_key(self.matrix, self.encoding, self.block(subtask), tile)
 
     def to_event(self) -> dict[str, Any]:
-        """The task as the JSON object that the worker is invoked with."""
+        """The task as the JSON object that the worker is invoked with, but for `sent`."""
         several: dict[str, Any] = {}
         if self.subtasks > 1:
             several = {"subtasks": self.subtasks, "per_object": self.per_object}
@@ -188,7 +190,13 @@ class WorkerTask:
             subtasks=subtasks,
             per_object=per_object,
             todo=todo,
+            sent=sent_at(fields, event),
         )
+
+
+def sent_at(fields: Fields, event: Mapping[str, Any]) -> float:
+    """When an event was sent, 0 if it does not say."""
+    return fields.number("sent") if "sent" in event else 0.0
 
 
 def _several(fields: Fields, event: Mapping[str, Any]) -> tuple[int, int, tuple[int, ...]]:

@@ -1,7 +1,8 @@
 """How many tasks a worker gets when nobody said so: by simulated time, and explained.
 
 For every r the run is simulated with its best redundancy, under the delay model, every message
-charged with its requests (look for the stop marker, read, write) at the platform's request time.
+charged with its requests (read, write, but for the first a look for the stop marker) at the
+platform's request time.
 The smallest r within 5 % of the fastest wins: a message is money and requests, and several for a
 few per cent are neither worth it.
 """
@@ -99,8 +100,9 @@ def choose_subtasks(
     fastest = min(choice.time.coded for choice in choices.values())
     best = next(r for r, c in choices.items() if c.time.coded <= BLOCKS_WITHIN * fastest)
     seen = ", ".join(f"{r}: {c.time.coded:.2f} s" for r, c in choices.items())
-    count = choices[best].workers * best
-    dollars = cost(Usage(puts=count, gets=2 * count, lists=count), prices).total
+    workers, count = choices[best].workers, choices[best].workers * best
+    usage = Usage(puts=count, gets=2 * count, lists=count - workers)
+    dollars = cost(usage, prices).total
     return SubtasksChoice(
         best,
         choices[best],

@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockstore.stops import FRESH
 from blockstore.subtasks import Subtasks
 from coordinator.platform import Platform
+from coordinator.start_rate import start_rate
 from coordinator.starts import begin_times
 from coordinator.task_time import BlockWork, finish_seconds, task_time
 from coordinator.waiting import waiting_times
+from coordinator.window import OVERLAP
 from polarcodes import ErasureCode, make_code
 from polarcodes.delays import DelayModel
 
@@ -116,14 +119,15 @@ def expected_time(
     moments = answer_moments(work, memory_mb, shares, platform)
     coded_task = float(moments[-1])
     plain_task = task_time(plain, memory_mb, together, platform).seconds
-    start = begin_times(extra + coded_task, platform) + extra
+    start = begin_times(extra + coded_task, platform, starts_of(work, shares, platform)) + extra
     answers = (start[:, :, None] + moments).reshape(rounds, -1)[:, list(shares.blocks)]
     coded = waiting_times(code, answers, counts)
     answered = data_blocks if counts is None else math.ceil(counts.mean())
     spread = max(0.0, float(coded.mean()) - coded_task)
     finish = finish_seconds(work, data_blocks, platform, answered, spread)
     coded += finish
-    plain_start = begin_times(extra + plain_task, platform) + extra
+    plain_rate = starts_of(plain, Subtasks.single(workers), platform)
+    plain_start = begin_times(extra + plain_task, platform, plain_rate) + extra
     uncoded = (plain_start + plain_task).max(axis=1)
     spread = max(0.0, float(uncoded.mean()) - plain_task)
     uncoded += finish_seconds(plain, workers, platform, workers, spread)
@@ -158,8 +162,9 @@ def answer_moments(
 ) -> NDArray[np.float64]:
     """(r,) seconds after its start at which an undelayed worker has put each of its r answers.
 
-    Every task after the first one costs its tiles, its look for the stop marker and, with the last
-    task of an object, a PUT; x and the start of the function are paid once.
+    Every task costs its tiles, a look for the stop marker if it begins when the invocation is no
+    longer fresh, and, with the last task of an object, a PUT; x and the start of the function are
+    paid once.
     """
     together = min(shares.workers, platform.concurrency)
     whole = task_time(work, memory_mb, together, platform)
@@ -168,9 +173,20 @@ def answer_moments(
     each = whole.seconds - once - whole.write
     group = shares.per_object
     write = whole.write + (group - 1) * work.answer_bytes / platform.s3_write_rate
-    tasks = np.arange(shares.per_worker)
-    objects = tasks // group + 1
-    return np.asarray(once + objects * (group * each + write), dtype=np.float64)
+    moments, now = [], once
+    for _ in range(shares.per_worker // group):
+        for _ in range(group):
+            now += each + (platform.s3_request_seconds if now > FRESH else 0.0)
+        now += write
+        moments += [now] * group
+    return np.array(moments)
+
+
+def starts_of(work: BlockWork, shares: Subtasks, platform: Platform) -> float:
+    """Workers a second that a tree starts, each with `shares.per_worker` blocks of `work`."""
+    tiles, objects = shares.per_worker * work.objects, shares.per_worker // shares.per_object
+    workers = min(shares.workers, int(OVERLAP * platform.concurrency))
+    return start_rate(workers, tiles, 1 if work.x_bytes else 0, objects, platform)
 
 
 def uncoded_work(

@@ -4,6 +4,9 @@ One client makes 640 asynchronous invocations a second at best (32 threads, 50 m
 last of 4,096 workers begins 6 seconds late. Dispatch functions are invoked synchronously: each
 tells what became of its part, and where one fails, dies half-way or cannot be reached, the
 coordinator invokes that part itself. A worker that is invoked twice by that is harmless.
+
+All of them at once would be faster than S3 can serve the workers, which then wait for each other,
+are billed for it, and give up. So part after part is asked, at `coordinator.start_rate.task_rate`.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -149,9 +153,12 @@ class TreeInvoker:
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="dispatch")
-        size = parts(len(tasks), self._threads)
+        from coordinator.start_rate import task_rate  # NumPy, which dispatch functions do without
+
+        size, began = parts(len(tasks), self._threads), time.monotonic()
+        rate = task_rate(tasks[0], len(tasks))
         for first in range(0, len(tasks), size):
-            self._pool.submit(self._send, tasks[first : first + size])
+            self._pool.submit(self._send, tasks[first : first + size], began + first / rate)
 
     def reports(self) -> list[InvokeReport]:
         """Reports of the invocations that ended since the last call."""
@@ -169,9 +176,11 @@ class TreeInvoker:
             self._pool.shutdown(wait=True, cancel_futures=True)
         self._direct.close()
 
-    def _send(self, tasks: Sequence[Invocation]) -> None:
-        """Have a part invoked; who was not, by its dispatch function's word or its silence, is
-        invoked from here."""
+    def _send(self, tasks: Sequence[Invocation], at: float) -> None:
+        """Have a part invoked when it is time (monotonic); who was not, by its dispatch function's
+        word or its silence, is invoked from here."""
+        if self._closed.wait(max(0.0, at - time.monotonic())):
+            return
         event = DispatchEvent.of(tasks).to_json()
         try:
             reports = _read(self._dispatch.ask(event), tasks)

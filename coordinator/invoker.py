@@ -3,7 +3,8 @@
 An Event invocation costs about 50 ms of client time, so a fan-out is threads over one client whose
 connection pool is as large. Throttling (429) and failures of the service are tried again with
 jittered, growing pauses, a Retry-After header being respected; a permission or a function that is
-not there is not. An invocation that is sent twice is harmless: workers are idempotent.
+not there is not. An invocation that is sent twice is harmless: workers are idempotent. Every event
+says when it was `sent`: a worker that begins at once need not ask whether its run is still on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import queue
 import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -92,6 +94,7 @@ class LambdaInvoker:
     attempts : tries per invocation, the first included
     jitter : gives numbers in [0, 1), by which pauses are spread
     checked : the function is known to be there, `check` need not ask
+    now : seconds since 1970
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class LambdaInvoker:
         attempts: int = ATTEMPTS,
         jitter: Callable[[], float] = random.random,
         checked: bool = False,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
         self._function = function
@@ -110,6 +114,7 @@ class LambdaInvoker:
         self._attempts = attempts
         self._jitter = jitter
         self._checked = checked
+        self._now = now
         self._reports: queue.SimpleQueue[InvokeReport] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._pool: ThreadPoolExecutor | None = None
@@ -148,9 +153,9 @@ class LambdaInvoker:
     def _invoke(self, task: Invocation) -> None:
         error: InvokeError | None = self._refused
         if error is None:
-            event = json.dumps(task.to_event(), separators=(",", ":")).encode()
+            event = {**task.to_event(), "sent": round(self._now(), 3)}
             try:
-                self._call("Event", event)
+                self._call("Event", json.dumps(event, separators=(",", ":")).encode())
             except InvokeError as exc:
                 error = exc
                 if exc.fatal:  # the same answer awaits all the others

@@ -29,7 +29,9 @@ from coordinator.run_plan import (
     ROUNDS,
     run_notes,
 )
-from coordinator.run_usage import MB_PER_GB, STOP_CHECK_SECONDS
+from coordinator.run_usage import MB_PER_GB
+from coordinator.start_rate import task_rate
+from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE, Stored, stored
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
@@ -151,7 +153,7 @@ def plan_pair(
         compare=not quick,
     )
     time = time.later(decode.seconds - time.finish)
-    usage = decode.usage + _usage(pair, task, time, delays.mean, worker_memory_mb)
+    usage = decode.usage + _usage(pair, task, time, delays.mean, worker_memory_mb, platform)
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
@@ -191,16 +193,21 @@ def plan_pair(
 
 
 def _usage(
-    pair: MatrixPair, task: PairTask, time: ExpectedTime, mean_delay: float, memory_mb: int
+    pair: MatrixPair,
+    task: PairTask,
+    time: ExpectedTime,
+    mean_delay: float,
+    memory_mb: int,
+    platform: Platform,
 ) -> Usage:
     """Workers to their end, and a coordinator: see `coordinator.run_plan`."""
-    workers = pair.workers
+    workers, rate = pair.workers, task_rate(task, pair.workers, platform)
     published = min(workers, int(time.coded / PUBLISH_INTERVAL))
     listings = math.ceil(time.coded / (4 * FASTEST)) * (1 + workers // LIST_PAGE)
     return Usage(
         puts=workers + 6 + 2 * published,
         gets=workers * task.tiles_read + workers + 2,
-        lists=workers * (1 + int(time.task // STOP_CHECK_SECONDS)) + listings,
+        lists=planned_looks(np.array([time.task]), workers, platform, rate) + listings,
         invokes=workers,
         worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
     )

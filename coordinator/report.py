@@ -20,7 +20,6 @@ from coordinator.stays import Stays
 
 __all__ = ["Billing", "build_report", "error_curve", "own_requests", "run_cost"]
 
-STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1024
 GB = 1 << 30
 
@@ -90,7 +89,7 @@ def _invocations(context: RunContext, billing: Billing) -> tuple[Usage, float]:
     tiles, inputs = _reads(context.manifest)
     usage = Usage(
         gets=len(answers) * tiles + len(heard) * inputs,
-        lists=sum(1 + int(m.seconds_total / STOP_CHECK_SECONDS) for m in answers.values()),
+        lists=round(sum(m.looks for m in answers.values())),
         invokes=len(invoked),
         worker_gb_seconds=(said + bound) * gigabytes,
     )

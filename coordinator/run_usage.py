@@ -6,28 +6,35 @@ import math
 
 from blockstore.subtasks import Subtasks
 from coordinator.cost import Usage
-from coordinator.expected_time import ExpectedTime
+from coordinator.expected_time import ExpectedTime, answer_moments, starts_of
 from coordinator.machine import PUBLISH_INTERVAL
 from coordinator.pace import FASTEST
+from coordinator.platform import Platform
+from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE
 from coordinator.task_time import BlockWork
 
-__all__ = ["MB_PER_GB", "STOP_CHECK_SECONDS", "coordinator_usage", "worker_usage"]
+__all__ = ["MB_PER_GB", "coordinator_usage", "worker_usage"]
 
-STOP_CHECK_SECONDS = 3.0  # a worker looks for the stop marker before it starts and that often
 MB_PER_GB = 1_024
 
 
 def worker_usage(
-    work: BlockWork, shares: Subtasks, time: ExpectedTime, mean_delay: float, memory_mb: int
+    work: BlockWork,
+    shares: Subtasks,
+    time: ExpectedTime,
+    mean_delay: float,
+    memory_mb: int,
+    platform: Platform,
 ) -> Usage:
     """All N workers run to their end: late ones are billed too, and delays are taken as billed."""
     workers, tasks = shares.workers, shares.per_worker
-    checks = tasks + int(time.task // STOP_CHECK_SECONDS)
+    moments = answer_moments(work, memory_mb, shares, platform)
+    rate = starts_of(work, shares, platform)
     return Usage(
         puts=workers * tasks // shares.per_object,
         gets=workers * (tasks * work.objects + 1),
-        lists=workers * checks,
+        lists=planned_looks(moments, workers, platform, rate),
         invokes=workers,
         worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
     )

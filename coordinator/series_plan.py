@@ -14,11 +14,14 @@ import numpy as np
 
 from blockstore.manifest import Manifest
 from blockstore.memory import resident_memory
+from blockstore.sessions import SHORT_X
+from coordinator.expected_time import answer_moments
 from coordinator.platform import MB, Platform
 from coordinator.prices import Prices
 from coordinator.refusals import PlanRefused
 from coordinator.run_plan import all_blocks, block_work, planned_task
 from coordinator.run_usage import MB_PER_GB
+from coordinator.starts import planned_looks
 from coordinator.task_time import task_time
 
 __all__ = ["SeriesPlan", "check_resident", "plan_series"]
@@ -96,14 +99,18 @@ def plan_series(
     task = planned_task(manifest, x_shape, x_dtype)
     work = all_blocks(block_work(task), task.subtasks)
     workers, gigabytes = manifest.workers, worker_memory_mb / MB_PER_GB
+    moments = answer_moments(block_work(task), worker_memory_mb, manifest.shares, platform)
+    looks = planned_looks(moments, 1, platform)
     time = task_time(work, worker_memory_mb, workers, platform)
-    read_x = platform.s3_request_seconds + work.x_bytes / platform.s3_read_rate
+    stored_x = math.prod(task.x_shape) * np.dtype(task.x_dtype).itemsize
+    x_gets = 0 if stored_x <= SHORT_X else 1  # a short x comes with the announcement
+    read_x = x_gets * platform.s3_request_seconds + work.x_bytes / platform.s3_read_rate
     look = platform.s3_request_seconds
     resident = look + read_x + time.multiply + time.write + platform.worker_overhead_seconds
     get, put = prices.s3_thousand_gets / 1e3, prices.s3_thousand_puts / 1e3
     second = gigabytes * prices.lambda_gb_second
     invoked = time.seconds * second + prices.lambda_million_requests / 1e6
-    invoked += (work.objects + 1) * get + task.subtasks * put
+    invoked += (work.objects + 1) * get + looks * put  # a LIST costs what a PUT does
     return SeriesPlan(
         workers=workers,
         worker_memory_mb=worker_memory_mb,
@@ -112,7 +119,7 @@ def plan_series(
         resident_seconds=resident,
         invoke_dollars=workers * invoked,
         dollars_per_second=workers * (second + FAR_POLLS * get),
-        dollars_per_product=workers * (1 + NEAR_POLLS) * get + put,
+        dollars_per_product=workers * (x_gets + NEAR_POLLS) * get + put,
         block_bytes=work.block_bytes,
         x_bytes=work.x_bytes,
     )

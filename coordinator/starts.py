@@ -2,6 +2,8 @@
 to wait for one that is free.
 
 Invocations leave a client in waves of `invoke_threads`, and so they do each dispatch function.
+Dispatch functions are asked one after the other, at the rate that S3 can serve
+(`coordinator.start_rate`).
 Lambda starts `ramp_burst` environments of a function at once and `ramp_rate` a second from then on;
 environments left warm by an earlier product need no start. A run never has more than `concurrency`
 workers under way: the others are invoked, in order, when one of those has ended, and find its
@@ -11,26 +13,31 @@ environment warm.
 from __future__ import annotations
 
 import heapq
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blockstore.stops import FRESH, STOP_INTERVAL
 from coordinator.platform import Platform
 from coordinator.tree import TREE_FROM, parts
+from coordinator.window import OVERLAP
 
-__all__ = ["begin_times", "dispatch_times", "ramp_times"]
+__all__ = ["begin_times", "dispatch_times", "planned_looks", "ramp_times"]
 
 
-def dispatch_times(workers: int, platform: Platform) -> NDArray[np.float64]:
-    """(N,) seconds after the start at which worker i has been invoked.
+def dispatch_times(workers: int, platform: Platform, rate: float = math.inf) -> NDArray[np.float64]:
+    """(N,) seconds after the start at which worker i has been invoked, if none is held back.
 
-    By this client, or from `TREE_FROM` workers on by dispatch functions that start and then invoke
-    a part each, all at the same time.
+    By this client, or, where `TREE_FROM` may be under way, by dispatch functions that start and
+    then invoke a part each, asked one after the other so that `rate` workers begin a second.
     """
-    number, once = np.arange(workers), 0.0
-    if workers >= TREE_FROM:
-        number %= parts(workers, platform.invoke_threads)
-        once = platform.invoke_seconds + platform.dispatch_seconds
+    number = np.arange(workers)
+    once = np.zeros(workers)
+    if min(workers, OVERLAP * platform.concurrency) >= TREE_FROM:
+        size = parts(workers, platform.invoke_threads)
+        once += platform.invoke_seconds + platform.dispatch_seconds + number // size * size / rate
+        number %= size
     waves = number // platform.invoke_threads + 1
     return np.asarray(once + waves * platform.invoke_seconds, dtype=np.float64)
 
@@ -45,13 +52,34 @@ def ramp_times(workers: int, platform: Platform) -> NDArray[np.float64]:
     return np.asarray(np.maximum(0.0, cold / platform.ramp_rate), dtype=np.float64)
 
 
-def begin_times(busy: NDArray[np.float64], platform: Platform) -> NDArray[np.float64]:
+def planned_looks(
+    moments: NDArray[np.float64], workers: int, platform: Platform, rate: float = math.inf
+) -> int:
+    """Looks of all workers for the stop marker; an undelayed one has its answers at `moments` (r,).
+
+    Before each task that begins more than `FRESH` after the worker was sent, and every
+    `STOP_INTERVAL` in a task. Workers wait for an environment on the launch ramp; those beyond the
+    concurrency wait in Lambda's queue.
+    """
+    begins = np.concatenate([[0.0], moments[:-1]])
+    within = int(((moments - begins) // STOP_INTERVAL).sum())
+    later = int((begins > FRESH).sum())
+    first = min(workers, platform.concurrency)
+    waits = ramp_times(first, platform) - dispatch_times(first, platform, rate)
+    late = int((waits > FRESH).sum()) + workers - first
+    return workers * (within + later) + late * (len(moments) - later)
+
+
+def begin_times(
+    busy: NDArray[np.float64], platform: Platform, rate: float = math.inf
+) -> NDArray[np.float64]:
     """(rounds, N) seconds after the start at which workers begin that are busy for `busy` seconds.
 
-    Cost: O(rounds N log C) where N is above the concurrency C, O(rounds N) elsewhere.
+    rate : workers a second that a tree starts. Cost: O(rounds N log C) where N is above the
+    concurrency C, O(rounds N) elsewhere.
     """
     rounds, workers = busy.shape
-    ready = np.maximum(dispatch_times(workers, platform), ramp_times(workers, platform))
+    ready = np.maximum(dispatch_times(workers, platform, rate), ramp_times(workers, platform))
     limit = platform.concurrency
     if workers <= limit:
         return np.broadcast_to(ready, busy.shape)

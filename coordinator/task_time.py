@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from blockstore.memory import PREFETCH
 from coordinator.platform import Platform
+from coordinator.start_rate import LONGEST
+from coordinator.tree import TREE_FROM
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,14 @@ def task_time(work: BlockWork, memory_mb: int, workers: int, platform: Platform)
     time.
 
     The next tile is fetched while the current one is multiplied. All workers together read no
-    faster than S3's request rate.
+    faster than S3's request rate; those that a tree invokes begin at a rate that allows for that,
+    up to the `LONGEST` launch.
+    A worker that begins late is behind anyway: its look for the stop marker is not charged.
     """
     tiles = max(1, work.objects)
     fair_share = workers / platform.s3_gets_per_second
+    if workers >= TREE_FROM:
+        fair_share = max(0.0, fair_share - LONGEST / tiles)
     waiting = platform.s3_request_seconds / min(tiles, PREFETCH)  # PREFETCH requests at a time
     read_tile = max(waiting + work.block_bytes / tiles / platform.s3_read_rate, fair_share)
     vcpus = platform.vcpus(memory_mb)
@@ -68,9 +74,8 @@ def task_time(work: BlockWork, memory_mb: int, workers: int, platform: Platform)
     multiply_tile = max(stream, product) / tiles
     tiled = read_tile + (tiles - 1) * max(read_tile, multiply_tile) + multiply_tile
     read_x = platform.s3_request_seconds + work.x_bytes / platform.s3_read_rate
-    stop_check = platform.s3_request_seconds
     write = platform.s3_request_seconds + work.answer_bytes / platform.s3_write_rate
-    seconds = read_x + stop_check + tiled + write + platform.worker_overhead_seconds
+    seconds = read_x + tiled + write + platform.worker_overhead_seconds
     return TaskTime(
         read=read_x + tiles * read_tile,
         multiply=tiles * multiply_tile,

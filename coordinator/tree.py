@@ -11,5 +11,6 @@ MOST_PART = 2_048
 
 def parts(count: int, threads: int) -> int:
     """Workers of each dispatch function when `count` are to be invoked: one function for each
-    thread of the coordinator, so that all of them are under way at once, but no part below 64."""
+    thread of the coordinator, so that all of them can be under way at once, but no part below
+    64."""
     return min(MOST_PART, max(LEAST_PART, -(-count // threads)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from blockstore.memory import PAIR_PIECE_BYTES
 from blockstore.pair_tasks import CodedBlock, PairTask
 from blockstore.runs import RunStore
 from blockstore.tiling import TileSpan
-from functions.worker.faults import NotFinite, OutOfTime, RunStopped
-from functions.worker.product import STOP_INTERVAL, TIME_RESERVE, Product
+from functions.worker.faults import NotFinite, OutOfTime
+from functions.worker.product import TIME_RESERVE, Product
+from functions.worker.stop import Looks
 from functions.worker.tiles import stream_tiles
 
 __all__ = ["multiply_pair"]
@@ -35,10 +36,9 @@ class _Watch:
     """Looks at the clock and for the stop marker between tiles, and adds up the time waited."""
 
     store: RunStore
-    task: PairTask
+    looks: Looks
     time_left: Callable[[], float]
     reading: float = 0.0
-    looked: float = field(default_factory=time.monotonic)
 
     def tiles(self, block: CodedBlock, only: range | None = None) -> Iterator[Tile]:
         """The tiles of a block in order; raises OutOfTime, RunStopped."""
@@ -46,21 +46,17 @@ class _Watch:
         for span, tile in stream_tiles(self.store, block, only=only):
             ready = time.monotonic()
             self.reading += ready - waiting
-            self._check(ready)
+            self._check()
+            self.looks.between()
             yield span, tile
             waiting = time.monotonic()
 
-    def _check(self, now: float) -> None:
+    def _check(self) -> None:
         if self.time_left() < TIME_RESERVE:
             raise OutOfTime(
                 "the function's time limit is near and the product is not done: give the function "
                 "more time or memory, or cut the matrices into more data blocks"
             )
-        if now - self.looked > STOP_INTERVAL:
-            self.looked = now
-            if self.store.stopped(self.task.attempt):
-                text = f"run {self.task.run} was stopped while worker {self.task.worker} worked"
-                raise RunStopped(text)
 
 
 def multiply_pair(store: RunStore, task: PairTask, time_left: Callable[[], float]) -> Product:
@@ -69,10 +65,10 @@ def multiply_pair(store: RunStore, task: PairTask, time_left: Callable[[], float
     `scale` of the product is rms ||row of A|| times rms ||column of B||. Raises what
     `functions.worker.product.multiply` raises.
     """
-    if store.stopped(task.attempt):
-        raise RunStopped(f"run {task.run} was stopped before worker {task.worker} started")
+    looks = Looks(task, lambda: store.stopped(task.attempt))
+    looks.before()
     began = time.monotonic()
-    watch = _Watch(store, task, time_left)
+    watch = _Watch(store, looks, time_left)
     total: NDArray[Any] = np.zeros(task.result_shape)
     with np.errstate(over="ignore", invalid="ignore"):
         if task.reading.held is None:
@@ -90,7 +86,8 @@ def multiply_pair(store: RunStore, task: PairTask, time_left: Callable[[], float
     first, second = (e / rows for e, rows in zip(energies, task.result_shape, strict=True))
     seconds = time.monotonic() - began
     scale = math.sqrt(first) * math.sqrt(second)
-    return Product(value, watch.reading, max(0.0, seconds - watch.reading), scale)
+    busy = max(0.0, seconds - watch.reading)
+    return Product(value, watch.reading, busy, scale, looks.count)
 
 
 def _along_inner(watch: _Watch, task: PairTask, total: NDArray[Any]) -> tuple[float, float]:

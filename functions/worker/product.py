@@ -20,15 +20,10 @@ from blockstore.memory import PIECE_BYTES
 from blockstore.runs import RunStore
 from blockstore.tasks import WorkerTask
 from blockstore.tiling import TileSpan
-from functions.worker.faults import (
-    NotFinite,
-    OutOfTime,
-    RunStopped,
-    WrongInput,
-)
+from functions.worker.faults import NotFinite, OutOfTime, WrongInput
+from functions.worker.stop import Looks
 from functions.worker.tiles import stream_tiles
 
-STOP_INTERVAL = 3.0  # seconds between two looks for the stop marker
 TIME_RESERVE = 2.0  # seconds kept for saying that the time is up
 
 
@@ -36,13 +31,15 @@ TIME_RESERVE = 2.0  # seconds kept for saying that the time is up
 class Product:
     """The answer y = block x, of shape `task.result_shape`, and where the time went (seconds).
 
-    scale: rms over the block's rows of ||row|| ||x||, for one column of x.
+    scale: rms over the block's rows of ||row|| ||x||, for one column of x; looks: for the stop
+    marker.
     """
 
     value: NDArray[Any]
     seconds_read: float
     seconds_multiply: float
     scale: float
+    looks: int = 0
 
 
 def load_x(store: RunStore, task: WorkerTask) -> NDArray[Any]:
@@ -102,10 +99,9 @@ def multiply(
     TileMissing, WrongInput, WrongShape, NotFinite : see `functions.worker.faults`
     blockstore.errors.StoreError : x or a tile cannot be read
     """
-    if inputs.stopped(store, task):
-        text = f"worker {task.worker} started" + (f" task {subtask}" if subtask else "")
-        raise RunStopped(f"run {task.run} was stopped before {text}")
-    waiting = looked = time.monotonic()
+    looks = Looks(task, lambda: inputs.stopped(store, task))
+    looks.before(f" task {subtask}" if subtask else "")
+    waiting = time.monotonic()
     reading = multiplying = squares = 0.0
     x = inputs.x(store, task)
     total: NDArray[Any] = np.zeros((task.block_rows, x.shape[1]))
@@ -118,10 +114,7 @@ def multiply(
                 "the function's time limit is near and the product is not done: give the function "
                 "more time or memory, or encode with more data blocks"
             )
-        if ready - looked > STOP_INTERVAL:
-            looked = ready
-            if inputs.stopped(store, task):
-                raise RunStopped(f"run {task.run} was stopped while worker {task.worker} worked")
+        looks.between()
         squares += _add_product(total, span, tile, x, buffer)
         del tile  # or it would still be held while the next one is awaited
         waiting = time.monotonic()
@@ -134,7 +127,7 @@ def multiply(
             f"{task.result_dtype}; scale them down, or encode the matrix as float64"
         )
     scale = float(np.sqrt(squares / task.block_rows / x.shape[1]) * np.linalg.norm(x))
-    return Product(value, reading, multiplying, scale)
+    return Product(value, reading, multiplying, scale, looks.count)
 
 
 def _piece_entries(task: WorkerTask) -> int:

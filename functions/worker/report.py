@@ -32,6 +32,7 @@ def metadata(
         peak_memory=peak_memory(),
         scale=product.scale,
         polls=polls,
+        looks=product.looks,
         finite=True,  # or `multiply` would have raised
     )
 

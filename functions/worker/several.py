@@ -1,7 +1,8 @@
 """A worker with several tasks: one after the other, each answer on its way the moment it is done.
 
-The stop marker is looked for before every task, so that nothing is computed after it but the task
-in hand. What was put before a stop, a failure or a crash stays and counts.
+The stop marker is looked for before every task (not in the first second after the invocation), so
+that nothing is computed after it but the task in hand. What was put before a stop, a failure or a
+crash stays and counts.
 """
 
 from __future__ import annotations
@@ -71,4 +72,5 @@ def _together(products: list[Product]) -> Product:
         seconds_read=sum(product.seconds_read for product in products),
         seconds_multiply=sum(product.seconds_multiply for product in products),
         scale=float(np.sqrt(np.mean([product.scale**2 for product in products]))),
+        looks=sum(product.looks for product in products),
     )

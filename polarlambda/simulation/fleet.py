@@ -23,6 +23,7 @@ from coordinator.report import Billing
 from coordinator.run import start_run
 from coordinator.run_plan import block_work, planned_task
 from coordinator.tree import TREE_FROM
+from coordinator.window import OVERLAP
 from polarcodes.delays import DelayModel, make_delays
 from polarlambda.simulation.fleet_invoker import FleetInvoker
 from polarlambda.simulation.fleet_lambda import Counts, FleetLambda, Work
@@ -40,8 +41,10 @@ class Fleet:
     shape, dtype, columns : of the matrix, and columns of x; workers, data_blocks : N and s
     delays : seconds beyond the undelayed task, drawn with `seed`; silent : how many workers die
     charge : processor seconds of the coordinator count as time (see `World`)
-    window : the coordinator holds back what is beyond the concurrency, or leaves that to Lambda
+    overlap : times the concurrency that the coordinator hands to Lambda at a time; 0: everything
     tree_from : workers from which on dispatch functions invoke them
+    paced : those are asked at the rate of S3's prefixes, or all at once
+    trusting : workers begin without a look for the stop marker right after they were sent
     """
 
     shape: tuple[int, int]
@@ -58,8 +61,10 @@ class Fleet:
     seed: int = 0
     charge: float = 0.0
     until: str = "exact"
-    window: bool = True
+    overlap: float = OVERLAP
     tree_from: int = TREE_FROM
+    paced: bool = True
+    trusting: bool = True
 
     def lift(self, name: str) -> Fleet:
         """The same fleet without a limit (`fleet_limits.LIMITS`), "stragglers", or the
@@ -139,12 +144,13 @@ def simulate(fleet: Fleet) -> FleetRun:
         timeout=fleet.timeout,
         scale=float(np.sqrt(np.mean(answers**2)) * np.sqrt(fleet.columns)),
         silent=frozenset(int(worker) for worker in silent),
+        trusting=fleet.trusting,
     )
     world = World(fleet.charge)
     threads = limits.threads or fetch_threads(fleet.workers)
     store = FleetStore(world, limits, threads, fleet.seed)
     function = FleetLambda(world, limits, store, work, fleet.seed)
-    invoker = FleetInvoker(world, limits, function, fleet.tree_from)
+    invoker = FleetInvoker(world, limits, function, fleet.tree_from, fleet.paced)
     outcome = start_run(
         Bucket(store, "simulated"),
         manifest,
@@ -156,7 +162,7 @@ def simulate(fleet: Fleet) -> FleetRun:
         billing=Billing(
             worker_memory_mb=fleet.memory_mb,
             worker_timeout=fleet.timeout,
-            concurrency=limits.platform.concurrency if fleet.window else 0,
+            concurrency=round(fleet.overlap / OVERLAP * limits.platform.concurrency),
         ),
         threads=1,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 
 from coordinator.ports import Invocation, InvokeReport
+from coordinator.start_rate import task_rate
 from coordinator.tree import parts
 from polarlambda.simulation.fleet_lambda import FleetLambda
 from polarlambda.simulation.fleet_limits import FleetLimits
@@ -35,15 +37,21 @@ class Pool:
 class FleetInvoker:
     """`LambdaInvoker` and `TreeInvoker` on virtual time.
 
-    A dispatch function is asked synchronously: a thread of the client waits for it while it starts
-    and makes the invocations of its part with threads and a processor of its own.
+    A dispatch function is asked synchronously, part after part at `coordinator.start_rate`: a
+    thread of the client waits for it while it starts and makes the invocations of its part with
+    threads and a processor of its own.
     """
 
     def __init__(
-        self, world: World, limits: FleetLimits, function: FleetLambda, tree_from: int
+        self,
+        world: World,
+        limits: FleetLimits,
+        function: FleetLambda,
+        tree_from: int,
+        paced: bool = True,
     ) -> None:
         self._world, self._limits, self._function = world, limits, function
-        self._tree_from = tree_from
+        self._tree_from, self._paced = tree_from, paced
         self._threads = limits.platform.invoke_threads
         self._pool = Pool(world, self._threads, limits.invoke_cpu)
         self._waiters = Pool(world, self._threads, limits.invoke_cpu)
@@ -62,9 +70,13 @@ class FleetInvoker:
                 for task in tasks:
                     self._direct(task)
                 return
-            size = parts(len(tasks), self._threads)
+            size, began = parts(len(tasks), self._threads), self._world.time
+            rate = math.inf
+            if self._paced:
+                rate = task_rate(tasks[0], len(tasks), self._limits.platform)
             for first in range(0, len(tasks), size):
-                self._dispatch(tasks[first : first + size])
+                part = tasks[first : first + size]
+                self._world.at(began + first / rate, lambda part=part: self._dispatch(part))
 
     def reports(self) -> list[InvokeReport]:
         """See `coordinator.ports.Invoker.reports`."""
@@ -89,6 +101,8 @@ class FleetInvoker:
 
     def _dispatch(self, tasks: Sequence[Invocation]) -> None:
         """The time that a dispatch function takes is known when it is asked."""
+        if self._closed:
+            return
         limits = self._limits
         seconds = limits.platform.invoke_seconds
         waves = -(-len(tasks) // self._threads)

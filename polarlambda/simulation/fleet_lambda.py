@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from blockstore import documents, keys
 from blockstore.answers import AnswerMetadata
 from blockstore.arrays import encode_array
 from blockstore.records import ErrorRecord
+from blockstore.stops import STOP_INTERVAL, is_fresh
 from blockstore.tasks import WorkerTask
 from coordinator.task_time import BlockWork
 from polarlambda.simulation.fleet_limits import FleetLimits, TokenBucket
@@ -20,13 +21,12 @@ from polarlambda.simulation.fleet_world import World
 
 __all__ = ["FleetLambda", "Work"]
 
-STOP_CHECK_SECONDS = 3.0
-
 
 @dataclass
 class Work:
     """What the workers do: answers (N, rows, ...) that they would give, `delays` (N,) seconds
-    beyond their task, `silent` those that die each time."""
+    beyond their task, `silent` those that die each time; `trusting`: they begin without a look for
+    the stop marker right after they were sent."""
 
     block: BlockWork
     answers: NDArray[np.generic]
@@ -35,6 +35,7 @@ class Work:
     timeout: float
     scale: float
     silent: frozenset[int] = frozenset()
+    trusting: bool = True
 
 
 @dataclass
@@ -71,7 +72,7 @@ class FleetLambda:
 
     def invoke(self, task: WorkerTask) -> None:
         """Accept an event, as Lambda always does; it begins when there is an environment."""
-        self._begin(task, self._world.time, 0)
+        self._begin(replace(task, sent=self._world.time), self._world.time, 0)
 
     def _begin(self, task: WorkerTask, accepted: float, tries: int) -> None:
         world, limits = self._world, self._limits
@@ -100,33 +101,46 @@ class FleetLambda:
 
 
 class _Worker:
-    """One invocation: delay, look for the stop marker, x, tiles, product, answer."""
+    """One invocation: delay, a look for the stop marker if it is late, x, tiles, product,
+    answer."""
 
     def __init__(self, function: FleetLambda, task: WorkerTask, at: float) -> None:
         self._function, self._task, self._began = function, task, at
         self._world, self._store = function._world, function._store
         self._work, self._looked = function._work, at
-        self._tiles = 0
+        self._tiles = self._looks = 0
         function.counts.begun += 1
         function.counts.begins.append(at)
         work = self._work
         if task.worker in work.silent:
             self._world.at(at + work.timeout, self._die)
             return
-        self._world.at(at + float(work.delays[task.worker]), self._look)
+        self._world.at(at + float(work.delays[task.worker]), self._start)
 
     def _late(self) -> bool:
         return self._world.time - self._began > self._work.timeout
 
+    def _start(self) -> None:
+        self._looked = self._world.time
+        if self._work.trusting and is_fresh(self._task.sent, self._world.time):
+            self._go_on()
+        else:
+            self._look()
+
     def _look(self) -> None:
         self._looked = self._world.time
+        self._looks += 1
         prefix = keys.stop_prefix(self._task.run)
         self._store.ask("list", prefix, self._looked_for, self._lost)
 
     def _looked_for(self) -> None:
         if self._store.holds(keys.stop_key(self._task.run, self._task.attempt)):
             self._end("stopped")
-        elif self._tiles == 0:
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._tiles == 0:
             self._store.ask("get", keys.x_key(self._task.run), self._read_x, self._lost)
         else:
             self._read_tile()
@@ -161,7 +175,7 @@ class _Worker:
         self._world.at(self._world.time + seconds, self._write if last else self._next)
 
     def _next(self) -> None:
-        if self._world.time - self._looked > STOP_CHECK_SECONDS:
+        if self._world.time - self._looked > STOP_INTERVAL:
             self._look()
         else:
             self._read_tile()
@@ -181,6 +195,7 @@ class _Worker:
             attempt=task.attempt,
             seconds_total=self._world.time - self._began,
             scale=work.scale,
+            looks=self._looks,
         )
         body = encode_array(work.answers[task.worker])
         self._store.put_late(key, body, metadata.to_metadata())

@@ -38,6 +38,7 @@ def task(**changes: Any) -> WorkerTask:
 def test_event_round_trip_through_json() -> None:
     t = task()
     assert WorkerTask.from_event(json.loads(json.dumps(t.to_event()))) == t
+    assert WorkerTask.from_event(t.to_event() | {"sent": 1.5}).sent == 1.5
     assert t.tiling == Tiling(100, 40, 30, 40)
     assert t.result_shape == (100, 2) and t.result_dtype == np.float64
     assert task(x_shape=(40,)).result_shape == (100,)
@@ -57,7 +58,7 @@ def test_the_largest_event_is_below_1_kb() -> None:
         tile_columns=large,
         x_shape=(large, 100_000),
     ).to_event()
-    assert len(json.dumps(event)) < 1024
+    assert len(json.dumps(event | {"sent": 1_800_000_000.123})) < 1024
 
 
 def test_several_tasks_come_with_results_per_object() -> None:
@@ -73,7 +74,7 @@ SEVERAL = {"subtasks", "per_object", "todo"}  # left out where a worker has one 
 
 
 @pytest.mark.parametrize(
-    "field", sorted({f.name for f in dataclasses.fields(WorkerTask)} - SEVERAL)
+    "field", sorted({f.name for f in dataclasses.fields(WorkerTask)} - SEVERAL - {"sent"})
 )
 def test_a_missing_field_is_named(field: str) -> None:
     event = task().to_event()
@@ -106,6 +107,7 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("x_shape", [40, 0]),
         ("x_shape", 40),
         ("x_digest", None),
+        ("sent", "now"),
     ],
 )
 def test_a_wrong_field_is_a_typed_refusal(field: str, value: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -160,6 +161,36 @@ def test_closing_invokes_nobody_any_more(cloud):
         with pytest.raises(RuntimeError):
             invoker.submit(tasks(count))
     assert not cloud.started and not cloud.dispatches
+
+
+def test_parts_are_asked_no_faster_than_s3_serves_their_workers(cloud, monkeypatch):
+    asked, began = [], time.monotonic()
+    plain = cloud.invoke
+    monkeypatch.setattr("coordinator.start_rate.task_rate", lambda *_: 1_280.0)  # 128 in 0.1 s
+
+    def invoke(**call):
+        if call["FunctionName"] == "dispatch":
+            asked.append(time.monotonic() - began)
+        return plain(**call)
+
+    monkeypatch.setattr(cloud, "invoke", invoke)
+    run(cloud, 512)
+    assert all(at >= 0.1 * number for number, at in enumerate(sorted(asked))) and len(asked) == 4
+
+
+def test_closing_does_not_wait_for_parts_whose_time_has_not_come(cloud, monkeypatch):
+    monkeypatch.setattr("coordinator.start_rate.task_rate", lambda *_: 0.1)
+    invoker = tree(cloud)
+    invoker.submit(tasks(512))
+    assert len(collect(invoker, 128)) == 128
+    invoker.close()  # the second part's time would come after 20 minutes
+    assert len(cloud.dispatches) == 1 and len(cloud.started) == 128
+
+
+def test_dispatch_functions_say_when_they_sent_an_event(cloud):
+    before = time.time() - 0.001
+    run(cloud, 256)
+    assert all(before <= task.sent <= time.time() for task in cloud.events)
 
 
 @pytest.mark.parametrize(("count", "size"), [(1_024, 64), (4_096, 128), (16_384, 512), (1, 64)])

@@ -98,6 +98,17 @@ def test_every_worker_is_invoked_once_asynchronously_with_a_small_event():
     assert WorkerTask.from_event(client.calls[0][1]).run == RUN
 
 
+def test_an_event_says_when_it_was_first_sent():
+    client = Client(script={0: [THROTTLED, THROTTLED]})
+    times = iter([1_800_000_000.1234, 1_800_000_009.0])
+    invoker = LambdaInvoker(client, "worker", threads=1, now=lambda: next(times))
+    invoker.submit(tasks(2))
+    assert len(collect(invoker, 2)) == 2
+    invoker.close()
+    sent = [(event["worker"], event["sent"]) for _, event in client.calls]
+    assert sent == [(0, 1_800_000_000.123)] * 3 + [(1, 1_800_000_009.0)]
+
+
 def test_throttling_and_outages_are_tried_again():
     busy = [THROTTLED, answer("ServiceException", 500), EndpointConnectionError(endpoint_url="x")]
     client = Client({1: busy})

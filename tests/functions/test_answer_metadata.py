@@ -16,6 +16,7 @@ GOOD = AnswerMetadata(
     seconds_total=1.0,
     peak_memory=1 << 27,
     scale=12.5,
+    looks=2,
 )
 
 

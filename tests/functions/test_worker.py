@@ -100,7 +100,7 @@ def test_a_worker_that_sees_the_stop_marker_does_not_start(rng, monkeypatch):
 
 
 def test_a_worker_stops_within_seconds_of_the_marker(rng, monkeypatch):
-    monkeypatch.setattr("functions.worker.product.STOP_INTERVAL", -1.0)
+    monkeypatch.setattr("functions.worker.stop.STOP_INTERVAL", -1.0)
     made = make_block(numbers(rng, (8, 50), "<f4"), numbers(rng, (50,), "<f4"), (1, 50))
 
     def stop_after_two_tiles(kind, key):

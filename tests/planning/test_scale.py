@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from coordinator.planning import PlanRefused, Platform, load_prices, plan_encoding, plan_multiply
 from coordinator.price_table import PricesError, read_table
-from coordinator.starts import begin_times, dispatch_times, ramp_times
+from coordinator.run_plan import planned_task
+from coordinator.start_rate import start_rate, task_rate
+from coordinator.starts import begin_times, dispatch_times, planned_looks, ramp_times
 from polarcodes.delays import make_delays
 from polarlambda.errors import BadInput
 from polarlambda.planning import assumed, plan_matrix, price_list
@@ -41,9 +45,46 @@ def test_imagenet_is_planned_in_five_seconds_with_every_figure(shape, options) -
 
 
 def test_thousands_of_workers_are_invoked_by_dispatch_functions_side_by_side() -> None:
-    direct, tree = dispatch_times(2_047, Platform()), dispatch_times(4_096, Platform())
+    platform = Platform(concurrency=4_096)
+    direct, tree = dispatch_times(2_047, platform), dispatch_times(4_096, platform)
     assert direct.max() == pytest.approx(64 * 0.05)
     assert tree.min() == pytest.approx(0.6) and tree.max() == pytest.approx(0.55 + 4 * 0.05)
+    paced = dispatch_times(4_096, platform, rate=1_280.0)
+    assert paced[127] == tree[127] and paced[128] == pytest.approx(tree[0] + 0.1)
+    assert paced[-1] == pytest.approx(tree[-1] + 3.1), "a part of 128 every tenth of a second"
+    few = dispatch_times(4_096, Platform(concurrency=1_000), rate=1_280.0)
+    assert few[:2_047].tolist() == direct.tolist(), "no more than 1,500 are under way: no tree"
+
+
+def test_workers_are_started_no_faster_than_s3_serves_them() -> None:
+    platform = Platform()
+    n = 4_096
+    assert start_rate(n, 1, 1, 1, platform) == pytest.approx(0.9 * 3_500), "answers are PUT"
+    assert start_rate(n, 26, 1, 1, platform) == pytest.approx(0.9 * 5_500 / 26), "tiles are read"
+    assert start_rate(n, 8, 1, 8, platform) == pytest.approx(0.9 * 3_500 / 8)
+    assert start_rate(2_048, 1, 1, 1, platform) == math.inf, "all of them within a second"
+    assert start_rate(200, 400, 1, 1, platform) == math.inf, "20 tiles a second of each at most"
+    assert start_rate(n, 400, 1, 1, platform) == n / 60, "no launch takes longer than a minute"
+    manifest = plan_encoding(IMAGENET_64, "uint8", workers=1024, data_blocks=960).manifest
+    task = planned_task(manifest, (12_288,), "float64")
+    assert task_rate(task, n) == start_rate(n, task.tiling.count, 1, 1, platform)
+    several = replace(task, subtasks=4, per_object=2)
+    assert task_rate(several, n) == start_rate(n, 4 * task.tiling.count, 1, 2, platform)
+    some = replace(several, todo=(1,))
+    assert task_rate(some, n) == start_rate(n, task.tiling.count, 1, 1, platform)
+
+
+def test_only_workers_that_begin_late_and_long_tasks_look_for_the_stop_marker() -> None:
+    warm = Platform(concurrency=3_000, warm_environments=3_000)
+    cold, few = replace(warm, warm_environments=0), Platform(concurrency=1_000)
+    short, long = np.array([1.2]), np.array([7.0])
+    assert planned_looks(short, 3_000, warm) == 0
+    assert planned_looks(long, 3_000, warm) == 2 * 3_000, "every 3 s"
+    assert 1_800 < planned_looks(short, 3_000, cold) < 2_000, "those beyond the burst of 1,000"
+    assert planned_looks(short, 3_000, few) == 2_000, "those that wait for an environment"
+    tasks = np.array([0.7, 1.4, 2.1])
+    assert planned_looks(tasks, 10, warm) == 10, "the third task begins after 1.4 s"
+    assert planned_looks(tasks, 3_000, few) == 3_000 + 2 * 2_000
 
 
 def test_workers_beyond_the_concurrency_begin_when_an_environment_is_free() -> None:

@@ -61,7 +61,7 @@ def test_the_launch_ramp_holds_cold_environments_back() -> None:
 
 def test_concurrency_is_never_exceeded_and_the_window_spares_lambdas_queue() -> None:
     crowd = small(platform={"concurrency": 16}, delays=NONE)
-    held, alone = simulate(crowd), simulate(replace(crowd, window=False))
+    held, alone = simulate(crowd), simulate(replace(crowd, overlap=0.0))
     for run in (held, alone):
         assert run.outcome.state == "exact" and run.counts.most_running <= 16
     assert held.counts.queued < alone.counts.queued
@@ -81,6 +81,33 @@ def test_a_tree_launches_sooner_than_one_client() -> None:
     assert tree.outcome.state == direct.outcome.state == "exact"
     assert tree.invokes == 16 and direct.invokes == n
     assert max(tree.counts.begins) < max(direct.counts.begins)
+
+
+def test_a_tree_that_asks_too_much_of_s3_is_the_wall_that_pacing_and_trust_take_away() -> None:
+    """16,384 workers against 5,500 GETs and 3,500 PUTs a second, at a sixteenth of the size."""
+    n = 1_024
+    rates = {"s3_gets_per_second": 5_500 / 16, "s3_puts_per_second": 3_500 / 16}
+    fleet = small(n, tree_from=n, platform={"concurrency": n} | rates)
+    fleet = replace(fleet, limits=replace(fleet.limits, threads=64 // 16))
+    wall = simulate(replace(fleet, paced=False, trusting=False))
+    paced, both = simulate(replace(fleet, trusting=False)), simulate(fleet)
+    for run in (wall, paced, both):
+        assert run.outcome.state == "exact" and run.error < 1e-9
+    refused = [sum(run.slow_downs.values()) for run in (wall, paced, both)]
+    assert refused[0] > 2 * n and 0 < refused[1] < n and refused[2] == 0
+    dollars = [run.outcome.cost["total"] for run in (wall, paced, both)]
+    assert dollars[2] < dollars[1] < dollars[0]
+    assert both.requests["list"] < paced.requests["list"] - 0.9 * n, "nobody looks who is on time"
+
+
+def test_workers_that_wait_for_an_environment_look_and_the_bill_counts_it() -> None:
+    ramp = {"warm_environments": 0, "ramp_burst": 16, "ramp_rate": 4.0}
+    cold = simulate(small(platform=ramp, delays=NONE, data_blocks=60))
+    looked = 64 - 16 - 4 * 2  # in the first second begin the burst and some of the ramp
+    assert looked <= cold.requests["list"]
+    lines = {line["item"]: line["quantity"] for line in cold.outcome.cost["lines"]}
+    assert lines["S3 LIST"] >= looked - cold.counts.stopped
+    assert simulate(small(delays=NONE, data_blocks=60)).requests["list"] < looked
 
 
 @pytest.mark.parametrize("name", [*LIMITS, "stragglers", "coordinator's processor"])
