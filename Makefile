@@ -23,7 +23,7 @@ demo: $(SETUP)  ## Encode photographs, multiply on 64 local workers, watch the e
 	@$(VENV)/polarlambda demo
 
 test: $(SETUP)  ## Run all tests
-	@$(VENV)/python -m pytest
+	@$(VENV)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 check: $(SETUP)  ## What CI runs: format, lint, types, layers, tests
 	@$(MAKE) format lint types layers test

@@ -9,7 +9,7 @@ the processors: they are comparable with each other, and what matters on a link 
     python -m benchmarks.matmul [--data FOLDER] [--small] [--rounds 1]
 
 FOLDER (or POLARLAMBDA_DELAYS) holds the measured profiles, of which short-sydney-rare-long-tail is
-replayed; without it, and with --small, delays come from the model lambda-rare-tail.
+replayed; without it delays come from the model lambda-rare-tail, with --small a tenth of them.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def main() -> int:
     options = parser.parse_args()
     shape, grid = (SMALL_SHAPE, SMALL_GRID) if options.small else (SHAPE, GRID)
     folder = None if options.small or options.data is None else Path(options.data)
-    rounds = delays_of(folder, options.rounds, grid[0] * grid[1])
+    rounds = delays_of(folder, options.rounds, grid[0] * grid[1]) * (0.1 if options.small else 1.0)
     with LocalStack(build="stale", account_concurrency=CONCURRENCY) as stack:
         os.environ.update(stack.environment)
         stack.warm("WorkerFunction", 4 if options.small else WARM)

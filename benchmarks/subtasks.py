@@ -98,7 +98,7 @@ def measure(
     """All schemes on one profile."""
     N = times.shape[1]
     fine = list(range(N // 2, N + 1, 8 if small else 2))
-    coarse = list(range(N // 2, N + 1, 16 if small else 8))
+    coarse = list(range(N // 2, N + 1, 32 if small else 8))
     found: dict[str, dict[str, float]] = {
         "none": {"ratio": float(times.max(axis=1).mean() / np.median(times)) + overhead},
         "relaunch": {"ratio": relaunched(times) + overhead},
@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> int:
     profiles = {} if options.small else replay.measured(options.data)
     if not profiles:
         print(replay.why_skipped(options.data))
-    sources = profiles | replay.modelled(6 if options.small else 60)
+    sources = profiles | replay.modelled(2 if options.small else 60)
     results: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for straggler in replay.STRAGGLERS:
         results[straggler] = {

@@ -22,7 +22,7 @@ from polarlambda import encode, train
 from polarlambda.local import LocalStack
 from polarlambda.training.examples import Example, make_example
 
-WORKERS, DATA_BLOCKS = 20, 16
+SIZES, SMALL_SIZES = (20, 16), (6, 5)  # workers, data blocks
 TOLERANCE = 1e-3
 L2 = 1e-3
 SMALL_ROWS = {"flights": 2_000, "digits": 400}
@@ -68,10 +68,14 @@ def multinomial(example: Example) -> tuple[np.ndarray, float]:
 
 
 def measure(
-    name: str, form: str, example: Example, reference: tuple[np.ndarray, float], goal: float
+    name: str,
+    form: str,
+    example: Example,
+    reference: tuple[np.ndarray, float],
+    goal: float,
+    sizes: dict[str, Any],
 ) -> Row:
     """Encode, train, compare; raises `WrongResult` above 1e-3 in the loss or the coefficients."""
-    sizes: dict[str, Any] = {"workers": WORKERS, "data_blocks": DATA_BLOCKS}
     options: dict[str, Any] = {"gradient_norm": goal, "mode": "invoke"}
     if form == "gram":
         encode(example.X, f"{name}.gram", derive="gram", **sizes)
@@ -113,7 +117,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with LocalStack(build="stale") as stack:
             os.environ.update(stack.environment)  # the product finds this stack as it finds AWS
-            stack.warm("WorkerFunction", WORKERS)
+            workers, data_blocks = SMALL_SIZES if small else SIZES
+            sizes = {"workers": workers, "data_blocks": data_blocks}
+            stack.warm("WorkerFunction", workers)
             both = ("gram",) if small else ("gram", "samples")
             for name, forms in (("flights", both), ("digits", ("samples",))):
                 example = make_example(name, SMALL_ROWS[name] if small else None)
@@ -121,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
                 reference = solve(example)
                 goal = (SMALL_GOALS if small else GOALS)[name]
                 for form in forms:
-                    rows.append(measure(name, form, example, reference, goal))
+                    rows.append(measure(name, form, example, reference, goal, sizes))
                     show(rows[-1], header=len(rows) == 1)
     except WrongResult as error:
         print(f"WRONG RESULT: {error}")

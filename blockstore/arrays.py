@@ -181,6 +181,20 @@ def put_array(
     return bool(bucket.put(key, encode_array(a), metadata=metadata, if_none_match=if_none_match))
 
 
+def put_first(
+    bucket: Bucket, key: str, a: NDArray[Any], *, writer: str, metadata: Mapping[str, str]
+) -> bool:
+    """Write an array unless another writer has written one; whether the one there is ours.
+
+    The SDK may send a PUT twice, of which the second one finds the first: `writer`, a name that no
+    other process has, is kept with the array and tells the two cases apart.
+    """
+    own = {**metadata, "writer": writer}
+    if put_array(bucket, key, a, metadata=own, if_none_match=True):
+        return True
+    return bucket.metadata(key).get("writer") == writer
+
+
 def get_array(
     bucket: Bucket,
     key: str,

@@ -26,7 +26,7 @@ from blockstore.errors import (
     StoreError,
     StoreUnavailable,
 )
-from blockstore.uploads import Uploads
+from blockstore.uploads import Uploads, user_metadata
 
 BODY_ATTEMPTS = 4
 CONFLICT_ATTEMPTS = 6
@@ -95,7 +95,7 @@ class Bucket(Uploads):
     def get_object(self, key: str) -> tuple[bytes, dict[str, str]]:
         """(bytes, user metadata) of an object."""
         body, response = self._fetch({"Key": key}, read_whole)
-        return body, dict(response.get("Metadata", {}))
+        return body, user_metadata(response)
 
     def get_changed(self, key: str, etag: str | None) -> tuple[bytes, str] | None:
         """(bytes, ETag) of an object, None if it still has `etag`: then S3 sends no body (304)."""
@@ -224,7 +224,7 @@ class Bucket(Uploads):
             answer = self.client.head_object(Bucket=self.name, Key=key)
         except (ClientError, BotoCoreError) as exc:
             raise faults.translate(exc, "look at", self.name, key) from exc
-        return dict(answer.get("Metadata", {}))
+        return user_metadata(answer)
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         """The objects below `prefix` in key order, page by page; folder markers are left out."""

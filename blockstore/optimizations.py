@@ -37,15 +37,17 @@ class OptimizationStore:
         return self._load(keys.spec_key(self.optimization), "spec.json")
 
     def put_checkpoint(
-        self, iterations: int, state: NDArray[Any], figures: Mapping[str, str]
+        self, iterations: int, state: NDArray[Any], figures: Mapping[str, str], writer: str
     ) -> bool:
-        """Write the state after `iterations`, with its figures as metadata, unless it is there.
+        """Write the state after `iterations`, with its figures as metadata; False if another
+        coordinator has.
 
         One object, so that a state and its figures are never of different iterations; the first
-        coordinator that has it wins, and another one sees that it is not alone.
+        coordinator that has it wins, and a second one sees that it is not alone. `writer` is a
+        name of this coordinator's own.
         """
         key = keys.checkpoint_key(self.optimization, iterations)
-        return arrays.put_array(self.bucket, key, state, metadata=figures, if_none_match=True)
+        return arrays.put_first(self.bucket, key, state, writer=writer, metadata=figures)
 
     def latest_checkpoint(self) -> int | None:
         """The number of iterations of the newest checkpoint, None before the first."""

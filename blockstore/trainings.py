@@ -68,11 +68,10 @@ class Facts:
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str]) -> Facts:
         """Read back `to_metadata`; raises `RunRecordError`."""
-        found = {name.lower(): value for name, value in metadata.items()}
 
         def number(name: str) -> float:
             try:
-                value = float(found[name])
+                value = float(metadata[name])
             except (KeyError, ValueError) as exc:
                 raise RunRecordError(f"checkpoint: {name} must be a number") from exc
             if not math.isfinite(value):
@@ -87,12 +86,12 @@ class Facts:
             step=number("step"),
             tolerance=number("tolerance"),
             recovered=number("recovered"),
-            exact=found.get("exact") == "1",
+            exact=metadata.get("exact") == "1",
             error=number("error"),
             seconds=number("seconds"),
             dollars=number("dollars"),
-            runs=tuple(run for run in found.get("runs", "").split(",") if run),
-            writer=found.get("writer", ""),
+            runs=tuple(run for run in metadata.get("runs", "").split(",") if run),
+            writer=metadata.get("writer", ""),
         )
 
 
@@ -141,10 +140,8 @@ class TrainingStore:
         Raises `TrainingTaken` if another process has written that iteration.
         """
         key = keys.checkpoint_key(self.training, facts.iteration)
-        metadata = facts.to_metadata()
-        if arrays.put_array(self.bucket, key, state, metadata=metadata, if_none_match=True):
-            return
-        if self.bucket.metadata(key).get("writer") == facts.writer:  # our own PUT, sent twice
+        metadata, writer = facts.to_metadata(), facts.writer
+        if arrays.put_first(self.bucket, key, state, writer=writer, metadata=metadata):
             return
         raise TrainingTaken(
             f"iteration {facts.iteration} of training {self.training} was computed by another "

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from blockstore import faults
 from blockstore.errors import CorruptObject
 
-__all__ = ["LEAST_PART", "MOST_PARTS", "Peek", "Uploads"]
+__all__ = ["LEAST_PART", "MOST_PARTS", "Peek", "Uploads", "user_metadata"]
 
 LEAST_PART = 5 << 20
 MOST_PARTS = 10_000
@@ -31,6 +31,12 @@ class Peek:
     size: int
     etag: str
     metadata: dict[str, str]
+
+
+def user_metadata(answer: Mapping[str, Any]) -> dict[str, str]:
+    """An answer's user metadata, names in lower case as S3 keeps them: what stands between, a proxy
+    or another store, may send the headers that they travel in otherwise."""
+    return {name.lower(): value for name, value in answer.get("Metadata", {}).items()}
 
 
 class Uploads:
@@ -53,7 +59,7 @@ class Uploads:
             raise CorruptObject(f"s3://{self.name}/{key}: the body was cut short: {exc}") from exc
         whole = str(answer.get("ContentRange", "")).rpartition("/")[2]
         size = int(whole) if whole.isdecimal() else int(answer["ContentLength"])
-        return Peek(head, size, answer["ETag"], dict(answer.get("Metadata", {})))
+        return Peek(head, size, answer["ETag"], user_metadata(answer))
 
     def start_upload(self, key: str, *, content_type: str | None = None) -> str:
         """Begin to write an object in parts; the id of the upload."""

@@ -185,10 +185,11 @@ def write(store: RunStore, journal: Journal, change: Callable[[Journal], Journal
     have added to `journal` since; what it added is written, too.
     """
     if journal.fresh:
-        first = change(journal).create(store)
-        if first is None:
+        first = change(journal)
+        created = first.create(store) or load_journal(store)  # our own PUT may be sent twice
+        if created != first:
             raise RunRecordError(f"there is a run {store.run} already: its id was drawn twice")
-        return first
+        return created
     written = change(journal)._replace(store, journal.etag) if journal.etag else None
     return written or update(store, change)
 

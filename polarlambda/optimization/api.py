@@ -95,7 +95,8 @@ def optimize(
     stepper = Stepper(options.optimizer, options.rate, options.momentum)
     state = State(theta, theta, stepper.start(theta.size), domain, Figures())
     store = OptimizationStore(opened, optimization)
-    store.put_checkpoint(0, state.to_array(), state.figures.to_metadata())
+    writer = os.urandom(8).hex()
+    store.put_checkpoint(0, state.to_array(), state.figures.to_metadata(), writer)
     store.create(
         {
             "version": 1,

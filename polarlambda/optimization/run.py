@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,10 @@ __all__ = ["OptimizationRun"]
 
 @dataclass
 class OptimizationRun:
-    """One coordinator's part in an optimisation; `state` is the newest checkpoint's."""
+    """One coordinator's part in an optimisation.
+
+    state : the newest checkpoint's; writer : a name that no other coordinator has
+    """
 
     store: OptimizationStore
     place: Place
@@ -28,6 +32,7 @@ class OptimizationRun:
     state: State
     history: list[Figures] = field(default_factory=list)
     on_iteration: Callable[[Figures], None] | None = None
+    writer: str = field(default_factory=lambda: os.urandom(8).hex())
 
     def run(self) -> OptimizationResult:
         """Iterate until a limit, the target, a failure of every evaluation, or somebody's wish.
@@ -74,7 +79,7 @@ class OptimizationRun:
             )
             figures = state.figures
             written = self.store.put_checkpoint(
-                figures.iteration, state.to_array(), figures.to_metadata()
+                figures.iteration, state.to_array(), figures.to_metadata(), self.writer
             )
             if not written:
                 raise PlatformError(

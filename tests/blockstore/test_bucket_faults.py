@@ -82,6 +82,15 @@ def test_a_body_always_cut_short_is_a_corrupt_object_and_never_an_answer() -> No
     assert len(bucket.client.calls) == BODY_ATTEMPTS
 
 
+def test_names_of_metadata_are_in_lower_case_however_they_were_sent() -> None:
+    def answer() -> dict[str, Any]:
+        return body(b"abc")() | {"Metadata": {"X-Digest": "D"}, "ETag": '"e"'}
+
+    assert stubbed(get_object=[answer]).get_object("k") == (b"abc", {"x-digest": "D"})
+    assert stubbed(get_object=[answer]).peek("k", 3).metadata == {"x-digest": "D"}
+    assert stubbed(head_object=[answer]).metadata("k") == {"x-digest": "D"}
+
+
 def test_a_stream_that_does_not_check_its_length_is_checked() -> None:
     short = {"Body": StreamingBody(io.BytesIO(b"abc"), None), "ContentLength": 6}
     bucket = stubbed(get_object=[short, body(b"abcdef")])

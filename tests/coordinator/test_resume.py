@@ -12,6 +12,7 @@ from blockstore.errors import ObjectMissing
 from coordinator import events
 from coordinator.inputs import MatrixReplaced
 from coordinator.outcome import Outcome
+from coordinator.run import start_run
 from tests.coordinator.fake_platform import (
     Answer,
     Fail,
@@ -158,6 +159,21 @@ def test_a_coordinator_that_is_alone_never_reads_its_own_run_again():
     assert outcome.exact
     assert "get" not in journals
     assert journals.count("put") >= 2  # the dispatch, and the decisive set
+
+
+def test_a_first_journal_that_the_sdk_sent_twice_is_our_own():
+    platform = Platform()
+    put = platform.bucket.put
+
+    def twice(key, body, **options):
+        done = put(key, body, **options)
+        return put(key, body, **options) if options.get("if_none_match") else done
+
+    platform.bucket.put = twice
+    outcome = start_run(
+        platform.bucket, platform.manifest, platform.x, invoker=platform, clock=platform.clock
+    )
+    assert outcome.exact
 
 
 def test_of_two_coordinators_the_first_decides_and_both_write_the_same_bytes():

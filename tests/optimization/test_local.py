@@ -67,9 +67,9 @@ def quiet(stack: LocalStack) -> Iterator[None]:
     stack.drain()
 
 
-def expected() -> np.ndarray:
+def expected(iterations: int = GIVEN["iterations"]) -> np.ndarray:
     theta, velocity = np.zeros(3), np.zeros(3)
-    for _ in range(GIVEN["iterations"]):
+    for _ in range(iterations):
         velocity = 0.5 * velocity - 0.2 * 2 * (theta - np.array([1.0, -2.0, 0.5]))
         theta = theta + velocity
     return theta
@@ -118,7 +118,7 @@ def test_a_killed_coordinator_is_resumed_to_the_same_theta(stack):
     command = [
         *(sys.executable, "-m", "polarlambda", "optimize", "mine:bowl", "--start", "0,0,0"),
         *("--workers", "6", "--rate", "0.2", "--optimizer", "sgd", "--momentum", "0.5"),
-        *("--iterations", "6", "--argument", "slow=0.15"),
+        *("--iterations", "12", "--argument", "slow=0.15"),
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     name = process.stderr.readline().split()[-1]
@@ -130,8 +130,8 @@ def test_a_killed_coordinator_is_resumed_to_the_same_theta(stack):
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stderr.close()
-    assert 2 <= len(show_optimization(name)["status"]["history"]) < 6
+    assert 2 <= len(show_optimization(name)["status"]["history"]) < 12
     result = resume_optimization(name)
     assert result.state == "finished"
-    assert [figures.iteration for figures in result.history] == [1, 2, 3, 4, 5, 6]
-    np.testing.assert_allclose(last_theta(result), expected(), atol=1e-9)
+    assert [figures.iteration for figures in result.history] == list(range(1, 13))
+    np.testing.assert_allclose(last_theta(result), expected(12), atol=1e-9)

@@ -277,6 +277,18 @@ def test_two_coordinators_do_not_interleave():
         first.run()
 
 
+def test_a_put_that_the_sdk_sent_twice_is_our_own():
+    place, _ = make_place(bowl)
+    put = place.bucket.put
+
+    def twice(key, body, **options):
+        done = put(key, body, **options)
+        return done and put(key, body, **options) if "checkpoints/" in key else done
+
+    place.bucket.put = twice
+    assert begin(place, Options(iterations=4)).run().figures.iteration == 4
+
+
 def test_a_cancelled_one_ends_after_its_iteration_and_can_be_resumed():
     place, _ = make_place(bowl)
     store = OptimizationStore(place.bucket, NAME)
