@@ -153,7 +153,7 @@ def plan_pair(
         compare=not quick,
     )
     time = time.later(decode.seconds - time.finish)
-    usage = decode.usage + _usage(pair, task, time, delays.mean, worker_memory_mb, platform)
+    usage = decode.usage + _usage(pair, task, time, delays, worker_memory_mb, platform)
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
@@ -196,18 +196,19 @@ def _usage(
     pair: MatrixPair,
     task: PairTask,
     time: ExpectedTime,
-    mean_delay: float,
+    delays: DelayModel,
     memory_mb: int,
     platform: Platform,
 ) -> Usage:
     """Workers to their end, and a coordinator: see `coordinator.run_plan`."""
     workers, rate = pair.workers, task_rate(task, pair.workers, platform)
+    looks = planned_looks(np.array([time.task]), workers, platform, rate, delays)
     published = min(workers, int(time.coded / PUBLISH_INTERVAL))
     listings = math.ceil(time.coded / (4 * FASTEST)) * (1 + workers // LIST_PAGE)
     return Usage(
         puts=workers + 6 + 2 * published,
         gets=workers * task.tiles_read + workers + 2,
-        lists=planned_looks(np.array([time.task]), workers, platform, rate) + listings,
+        lists=looks + listings,
         invokes=workers,
-        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
+        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + delays.mean),
     )

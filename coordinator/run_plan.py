@@ -170,7 +170,7 @@ def plan_multiply(
         compare=rounds > QUICK_ROUNDS,
     )
     time = time.later(decode.seconds - time.finish)
-    usage = worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb, platform)
+    usage = worker_usage(work, manifest.shares, time, delays, worker_memory_mb, platform)
     usage += coordinator_usage(manifest.shares, time) + decode.usage
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
