@@ -10,7 +10,14 @@ from coordinator.refusals import PlanRefused
 from coordinator.stored_answers import READERS
 from coordinator.targets import WRITERS
 
-__all__ = ["chunk_memory", "least_memory", "share_of", "whole_memory", "window_rows"]
+__all__ = [
+    "chunk_memory",
+    "least_memory",
+    "row_bytes",
+    "share_of",
+    "whole_memory",
+    "window_rows",
+]
 
 WORK = 6  # float64 arrays of a chunk that a decoder and its check hold at once, at most
 COPIES = 2 * 2 * PART_BYTES  # of a part on its way out: its body, and what the client makes of it
@@ -41,7 +48,7 @@ def chunk_memory(form: AnswerForm, x_bytes: int) -> int:
     return RUNTIME_BYTES + x_bytes + known + WORK * CHUNK_BYTES + transfers
 
 
-def _row_bytes(form: AnswerForm, answers: int) -> int:
+def row_bytes(form: AnswerForm, answers: int) -> int:
     """Bytes of one row of every block: answers decoded where they lie, copied once for a grid."""
     copies = 1 if form.layout.across == 1 else 2
     rows = max(answers, form.data_blocks)
@@ -50,7 +57,7 @@ def _row_bytes(form: AnswerForm, answers: int) -> int:
 
 def least_memory(form: AnswerForm, x_bytes: int) -> int:
     """Bytes with which a coordinator can decode at all: one row of every block at a time."""
-    return chunk_memory(form, x_bytes) + _row_bytes(form, form.shares.count)
+    return chunk_memory(form, x_bytes) + row_bytes(form, form.shares.count)
 
 
 def share_of(form: AnswerForm, answers: int, functions: int, most: int, rule: PartRule) -> int:
@@ -73,7 +80,7 @@ def window_rows(form: AnswerForm, answers: int, memory: int, x_bytes: int) -> in
     Raises `PlanRefused`, with the memory needed, if not even one row does.
     """
     room = memory - chunk_memory(form, x_bytes)
-    rows = room // _row_bytes(form, answers)
+    rows = room // row_bytes(form, answers)
     if rows < 1:
         needed = least_memory(form, x_bytes)
         raise PlanRefused(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.choose_grid import GridChoice, choose_grid
+from coordinator.decode_wish import DecodeWish
 from coordinator.grid_sizes import SURVIVED
 from coordinator.pair_plan import PairPlan, plan_pair
 from coordinator.planned_pairs import Factor, planned_pair
@@ -55,6 +56,7 @@ def compare_grids(
     delays: DelayModel | None = None,
     platform: Platform | None = None,
     prices: Prices | None = None,
+    wish: DecodeWish | None = None,
 ) -> tuple[Way, ...]:
     """Plan the chosen grid, one side coded, the columns of B in groups, and no coding.
 
@@ -79,7 +81,7 @@ def compare_grids(
         "delays": delays,
         "platform": platform,
     }
-    found = [_way("both", chosen, left, right, limits, prices)]
+    found = [_way("both", chosen, left, right, limits, prices, wish)]
     for name, grid, family, survives in ways:
         try:
             data_grid = grid if survives == 0 else None
@@ -87,7 +89,7 @@ def compare_grids(
         except (PlanRefused, InvalidCode) as error:
             found.append(Way(name, survives, None, str(error)))
             continue
-        found.append(_way(name, choice, left, right, limits, prices))
+        found.append(_way(name, choice, left, right, limits, prices, wish))
     return tuple(found)
 
 
@@ -98,10 +100,11 @@ def _way(
     right: Factor,
     limits: dict[str, Any],
     prices: Prices | None,
+    wish: DecodeWish | None,
 ) -> Way:
     pair = planned_pair(left, right, choice.make())
     try:
-        plan = plan_pair(pair, prices=prices, rounds=ROUNDS, **limits)
+        plan = plan_pair(pair, prices=prices, wish=wish, rounds=ROUNDS, **limits)
     except PlanRefused as error:
         return Way(name, choice.survives, None, str(error))
     return Way(name, choice.survives, plan)

@@ -9,6 +9,7 @@ from typing import Any
 from coordinator.budget import (
     FUNCTION_SHARE,
     chunk_memory,
+    row_bytes,
     share_of,
     whole_memory,
     window_rows,
@@ -245,8 +246,7 @@ def _kind(wish: DecodeWish) -> Kind:
 
 def _chunked(form: AnswerForm, x_bytes: int, rows: int, answers: int) -> int:
     """Peak bytes with windows of `rows` rows of every block."""
-    window = max(answers, form.data_blocks) * rows * form.layout.block_columns
-    return chunk_memory(form, x_bytes) + window * form.dtype.itemsize
+    return chunk_memory(form, x_bytes) + rows * row_bytes(form, answers)
 
 
 def _plan(made: Product, wish: DecodeWish, prices: Prices, **figures: Any) -> DecodePlan:

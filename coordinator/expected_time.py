@@ -39,7 +39,8 @@ class ExpectedTime:
     rounds.
 
     `load` is the rows of a coded block over those of an uncoded one, N / s, and `byte_load` the
-    same for their bytes. `task` and `uncoded_task` are undelayed tasks.
+    same for their bytes. `task` and `uncoded_task` are undelayed tasks, `finish` is what `coded`
+    has for the end, from the decisive answer on.
     """
 
     code: str
@@ -51,6 +52,7 @@ class ExpectedTime:
     coded: float
     coded_p95: float
     coded_p99: float
+    finish: float
     uncoded_task: float
     uncoded: float
     uncoded_p95: float
@@ -63,7 +65,8 @@ class ExpectedTime:
 
     def later(self, seconds: float) -> ExpectedTime:
         """The same with another end, that takes so many seconds more, with and without coding."""
-        names = ("coded", "coded_p95", "coded_p99", "uncoded", "uncoded_p95", "uncoded_p99")
+        names = ["coded", "coded_p95", "coded_p99", "uncoded", "uncoded_p95", "uncoded_p99"]
+        names.append("finish")
         return replace(self, **{name: getattr(self, name) + seconds for name in names})
 
     @property
@@ -119,10 +122,15 @@ def expected_time(
     start = begin_times(extra + coded_task, platform, starts_of(work, shares, platform)) + extra
     answers = (start[:, :, None] + moments).reshape(rounds, -1)[:, list(shares.blocks)]
     coded = waiting_times(code, answers, counts)
-    coded += finish_seconds(work, data_blocks, platform)
+    answered = data_blocks if counts is None else math.ceil(counts.mean())
+    spread = max(0.0, float(coded.mean()) - coded_task)
+    finish = finish_seconds(work, data_blocks, platform, answered, spread)
+    coded += finish
     plain_rate = starts_of(plain, Subtasks.single(workers), platform)
     plain_start = begin_times(extra + plain_task, platform, plain_rate) + extra
-    uncoded = (plain_start + plain_task).max(axis=1) + finish_seconds(plain, workers, platform)
+    uncoded = (plain_start + plain_task).max(axis=1)
+    spread = max(0.0, float(uncoded.mean()) - plain_task)
+    uncoded += finish_seconds(plain, workers, platform, workers, spread)
     return ExpectedTime(
         code=code.name,
         delays=delays.name,
@@ -133,6 +141,7 @@ def expected_time(
         coded=float(coded.mean()),
         coded_p95=float(np.quantile(coded, 0.95)),
         coded_p99=float(np.quantile(coded, 0.99)),
+        finish=finish,
         uncoded_task=plain_task,
         uncoded=float(uncoded.mean()),
         uncoded_p95=float(np.quantile(uncoded, 0.95)),

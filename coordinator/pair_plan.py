@@ -12,7 +12,10 @@ from blockstore.memory import pair_memory
 from blockstore.pair_tasks import PairTask
 from blockstore.pairs import MatrixPair
 from coordinator.cost import Cost, Usage, cost
+from coordinator.decode_plan import plan_decodings
+from coordinator.decode_wish import DecodePlan, DecodeWish
 from coordinator.expected_time import SEED, ExpectedTime
+from coordinator.form import AnswerForm
 from coordinator.machine import PUBLISH_INTERVAL
 from coordinator.pace import FASTEST
 from coordinator.pair_fits import check_pair_coordinator, check_pair_fits
@@ -38,12 +41,17 @@ from polarcodes.grid import GridCode
 __all__ = ["PairPlan", "plan_pair"]
 
 
+_OBJECTS = frozenset(("left", "right", "usage", "run_cost", "encode_cost", "storage_month", "time"))
+_OBJECTS |= {"decode", "decode_lambda"}
+
+
 @dataclass(frozen=True)
 class PairPlan:
     """Every figure of a planned product of two coded factors. Sizes in bytes (memory settings in
     MB), times in seconds, cost in dollars.
 
-    `bytes_read`: by all workers; `answer_bytes`: of one; `left` and `right`: what is stored;
+    `decode`, `decode_lambda`: as in `coordinator.run_plan`. `bytes_read`: by all workers;
+    `answer_bytes`: of one; `left` and `right`: what is stored;
     `encode_cost` and `storage_month` are those of both matrices, `run_cost` that of one product.
     """
 
@@ -71,6 +79,8 @@ class PairPlan:
     encode_cost: Cost
     storage_month: Cost
     time: ExpectedTime
+    decode: DecodePlan
+    decode_lambda: DecodePlan | None
     notes: tuple[str, ...]
 
     @property
@@ -81,10 +91,7 @@ class PairPlan:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON of every figure; no NaN."""
         plain = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name
-            not in ("left", "right", "usage", "run_cost", "encode_cost", "storage_month", "time")
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _OBJECTS
         }
         figures = {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
         return figures | {
@@ -96,6 +103,8 @@ class PairPlan:
             "encode_cost": self.encode_cost.to_json(),
             "storage_month": self.storage_month.to_json(),
             "expected_time": {**asdict(self.time), "pays": self.time.pays},
+            "decode": self.decode.to_json(),
+            "decode_lambda": self.decode_lambda.to_json() if self.decode_lambda else None,
         }
 
 
@@ -106,6 +115,7 @@ def plan_pair(
     worker_timeout: float = 300.0,
     on: Literal["local", "lambda"] = "local",
     coordinator_memory_mb: int = 2_048,
+    wish: DecodeWish | None = None,
     prices: Prices | None = None,
     delays: DelayModel | None = None,
     platform: Platform | None = None,
@@ -130,12 +140,25 @@ def plan_pair(
     quick = rounds <= QUICK_ROUNDS
     counts = decisive_counts(code, np.random.default_rng(SEED), rounds, quick=quick)
     time = expected_pair_time(pair, code, work, worker_memory_mb, delays, platform, rounds, counts)
-    usage = _usage(pair, task, time, delays.mean, worker_memory_mb, platform)
+    decode, other = plan_decodings(
+        AnswerForm.of_pair(pair),
+        code,
+        math.ceil(counts.mean()),
+        0,
+        wish or DecodeWish(),
+        prices,
+        platform,
+        coordinator_mb=coordinator_memory_mb if on == "lambda" else 0,
+        spread=max(0.0, time.coded - time.task - time.finish),
+        compare=not quick,
+    )
+    time = time.later(decode.seconds - time.finish)
+    usage = decode.usage + _usage(pair, task, time, delays, worker_memory_mb, platform)
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB
         usage += Usage(invokes=1, coordinator_gb_seconds=seconds)
     else:  # free for a coordinator on a machine in the region; the plan cannot know
-        usage += Usage(transfer_out_gb=pair.workers * work.answer_bytes / GB)
+        usage += Usage(transfer_out_gb=decode.received / GB)
     kept = stored(pair.left), stored(pair.right)
     storage = sum(one.storage_bytes for one in kept) / GB
     return PairPlan(
@@ -163,6 +186,8 @@ def plan_pair(
         encode_cost=cost(kept[0].encode_usage + kept[1].encode_usage, prices),
         storage_month=cost(Usage(storage_gb_months=storage), prices),
         time=time,
+        decode=decode,
+        decode_lambda=other,
         notes=tuple(run_notes(pair.workers, time, delays, worker_timeout, platform)),
     )
 
@@ -171,18 +196,19 @@ def _usage(
     pair: MatrixPair,
     task: PairTask,
     time: ExpectedTime,
-    mean_delay: float,
+    delays: DelayModel,
     memory_mb: int,
     platform: Platform,
 ) -> Usage:
     """Workers to their end, and a coordinator: see `coordinator.run_plan`."""
     workers, rate = pair.workers, task_rate(task, pair.workers, platform)
+    looks = planned_looks(np.array([time.task]), workers, platform, rate, delays)
     published = min(workers, int(time.coded / PUBLISH_INTERVAL))
     listings = math.ceil(time.coded / (4 * FASTEST)) * (1 + workers // LIST_PAGE)
     return Usage(
-        puts=workers + 7 + 2 * published,
+        puts=workers + 6 + 2 * published,
         gets=workers * task.tiles_read + workers + 2,
-        lists=planned_looks(np.array([time.task]), workers, platform, rate) + listings,
+        lists=looks + listings,
         invokes=workers,
-        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
+        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + delays.mean),
     )

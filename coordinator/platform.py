@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, fields
 
 MB = 1 << 20
-_MAY_BE_ZERO = ("warm_environments",)
+_MAY_BE_ZERO = ("warm_environments", "cold_seconds")
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Platform:
     ramp_burst: int = 1_000  # [docs] environments that a function starts at once
     ramp_rate: float = 100.0  # [docs] environments/s from then on: 1,000 every 10 s
     warm_environments: int = 0  # of the worker function, left by an earlier product
+    cold_seconds: float = 0.5  # [assumed] start of an environment until the handler
     memory_per_vcpu_mb: float = 1_769.0  # [docs]
     s3_gets_per_second: float = 5_500.0  # [docs] per prefix, before S3 has scaled up
     s3_puts_per_second: float = 3_500.0  # [docs] the same

@@ -25,7 +25,7 @@ from coordinator.prices import Prices, load_prices
 from coordinator.refusals import PlanRefused
 from coordinator.run_usage import MB_PER_GB, coordinator_usage, worker_usage
 from coordinator.storage import Stored, stored
-from coordinator.task_time import BlockWork, finish_seconds
+from coordinator.task_time import BlockWork
 from coordinator.waiting import decisive_counts
 from polarcodes import code_from_manifest
 from polarcodes.delays import DelayModel, make_delays
@@ -157,7 +157,6 @@ def plan_multiply(
         arrivals,
         manifest.subtasks,
     )
-    finish = finish_seconds(work, code.data_blocks, platform)
     decode, other = plan_decodings(
         form,
         code,
@@ -167,11 +166,11 @@ def plan_multiply(
         prices,
         platform,
         coordinator_mb=coordinator_memory_mb if on == "lambda" else 0,
-        spread=max(0.0, time.coded - time.task - finish),
+        spread=max(0.0, time.coded - time.task - time.finish),
         compare=rounds > QUICK_ROUNDS,
     )
-    time = time.later(decode.seconds - finish)
-    usage = worker_usage(work, manifest.shares, time, delays.mean, worker_memory_mb, platform)
+    time = time.later(decode.seconds - time.finish)
+    usage = worker_usage(work, manifest.shares, time, delays, worker_memory_mb, platform)
     usage += coordinator_usage(manifest.shares, time) + decode.usage
     if on == "lambda":
         seconds = time.coded * coordinator_memory_mb / MB_PER_GB

@@ -13,6 +13,7 @@ from coordinator.platform import Platform
 from coordinator.starts import planned_looks
 from coordinator.storage import LIST_PAGE
 from coordinator.task_time import BlockWork
+from polarcodes.delays import DelayModel
 
 __all__ = ["MB_PER_GB", "coordinator_usage", "worker_usage"]
 
@@ -23,7 +24,7 @@ def worker_usage(
     work: BlockWork,
     shares: Subtasks,
     time: ExpectedTime,
-    mean_delay: float,
+    delays: DelayModel,
     memory_mb: int,
     platform: Platform,
 ) -> Usage:
@@ -34,9 +35,9 @@ def worker_usage(
     return Usage(
         puts=workers * tasks // shares.per_object,
         gets=workers * (tasks * work.objects + 1),
-        lists=planned_looks(moments, workers, platform, rate),
+        lists=planned_looks(moments, workers, platform, rate, delays),
         invokes=workers,
-        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + mean_delay),
+        worker_gb_seconds=workers * memory_mb / MB_PER_GB * (time.task + delays.mean),
     )
 
 

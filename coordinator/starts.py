@@ -22,8 +22,11 @@ from blockstore.stops import FRESH, STOP_INTERVAL
 from coordinator.platform import Platform
 from coordinator.tree import TREE_FROM, parts
 from coordinator.window import OVERLAP
+from polarcodes.delays import DelayModel
 
 __all__ = ["begin_times", "dispatch_times", "planned_looks", "ramp_times"]
+
+LOOK_DRAWS = 1 << 16
 
 
 def dispatch_times(workers: int, platform: Platform, rate: float = math.inf) -> NDArray[np.float64]:
@@ -53,21 +56,31 @@ def ramp_times(workers: int, platform: Platform) -> NDArray[np.float64]:
 
 
 def planned_looks(
-    moments: NDArray[np.float64], workers: int, platform: Platform, rate: float = math.inf
+    moments: NDArray[np.float64],
+    workers: int,
+    platform: Platform,
+    rate: float = math.inf,
+    delays: DelayModel | None = None,
 ) -> int:
     """Looks of all workers for the stop marker; an undelayed one has its answers at `moments` (r,).
 
     Before each task that begins more than `FRESH` after the worker was sent, and every
-    `STOP_INTERVAL` in a task. Workers wait for an environment on the launch ramp; those beyond the
-    concurrency wait in Lambda's queue.
+    `STOP_INTERVAL` in a task. Workers wait for an environment on the launch ramp, which starts if
+    it is cold, and for their delay, all of which is taken to come first; those beyond the
+    concurrency were held back by the coordinator until there was room.
     """
-    begins = np.concatenate([[0.0], moments[:-1]])
-    within = int(((moments - begins) // STOP_INTERVAL).sum())
-    later = int((begins > FRESH).sum())
     first = min(workers, platform.concurrency)
-    waits = ramp_times(first, platform) - dispatch_times(first, platform, rate)
-    late = int((waits > FRESH).sum()) + workers - first
-    return workers * (within + later) + late * (len(moments) - later)
+    wait = ramp_times(first, platform) - dispatch_times(first, platform, rate)
+    cold = np.arange(first) >= platform.warm_environments
+    age = np.zeros((1, workers))
+    age[0, :first] = np.maximum(0.0, wait) + cold * platform.cold_seconds
+    if delays is not None:
+        rounds = max(1, LOOK_DRAWS // workers)
+        age = age + delays.sample(np.random.default_rng(workers), rounds, workers)
+    begins = np.concatenate([[0.0], moments[:-1]])
+    before = sum(float((age + begin > FRESH).mean()) for begin in begins)
+    within = float(((moments - begins) // STOP_INTERVAL).sum())
+    return round(workers * (before + within))
 
 
 def begin_times(

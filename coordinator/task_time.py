@@ -84,10 +84,14 @@ def task_time(work: BlockWork, memory_mb: int, workers: int, platform: Platform)
     )
 
 
-def finish_seconds(work: BlockWork, data_blocks: int, platform: Platform) -> float:
-    """Seconds from the decisive answer to the result in S3: listing, last answer, decoding,
-    result."""
+def finish_seconds(
+    work: BlockWork, data_blocks: int, platform: Platform, answers: int = 1, spread: float = 0.0
+) -> float:
+    """Seconds from the decisive answer to the result in S3: listing, decoding, result, and the last
+    answer, or those of all `answers` that did not come through the coordinator's link in the
+    `spread` seconds over which they arrived."""
     entries = data_blocks * work.rows * work.k
     decode = 8 * entries / platform.decode_rate  # in float64
-    transfers = (work.answer_bytes + entries * work.compute_itemsize) / platform.client_rate
-    return 3.0 * platform.s3_request_seconds + transfers + decode
+    late = max(work.answer_bytes, answers * work.answer_bytes - spread * platform.client_rate)
+    result = entries * work.compute_itemsize
+    return 3.0 * platform.s3_request_seconds + (late + result) / platform.client_rate + decode

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from polarlambda.connect import DEPLOYED
+from polarlambda.decoder import planned_decoding
 from polarlambda.factors import FactorInput, check_factors, open_factor, parse_pair
 
 if TYPE_CHECKING:
@@ -46,13 +47,17 @@ def plan_matmul(
     code: str = "auto",
     delays: str = "lambda-rare-tail",
     worker_memory_mb: int | None = None,
+    decode: Literal["local", "lambda"] = "local",
+    result: Literal["npy", "zarr"] = "npy",
+    coordinator_memory: int | str | None = None,
     concurrency: int | None = None,
     prices: str | os.PathLike[str] | None = None,
     region: str | None = None,
 ) -> MatmulPlan:
     """Plan C = A B: the grid of workers, and what coding both factors, one, or none would come to.
 
-    A and B are files of which only the header is read, or shapes, of matrices of ``dtype``. Needs
+    A and B are files of which only the header is read, or shapes, of matrices of ``dtype``.
+    ``decode``, ``result`` and ``coordinator_memory`` are those of `CodedMatrix.plan`. Needs
     no AWS, unless a source is an s3:// URL; writes and invokes nothing. Raises `BadInput`,
     `PlanRefused` (it names the number to change), `CodeError`, `SourceRefused`.
     """
@@ -60,6 +65,7 @@ def plan_matmul(
     from coordinator.compare_grids import compare_grids
     from polarlambda.planning import assumed, delay_model, price_list
 
+    wish, _ = planned_decoding(decode, result, coordinator_memory, "local")
     left, right = _factor("A", A, dtype), _factor("B", B, dtype)
     check_factors(left, right)
     limits: dict[str, Any] = {
@@ -82,6 +88,7 @@ def plan_matmul(
         choice,
         code=code,
         prices=price_list(prices, region),
+        wish=wish,
         **limits,
     )
     return MatmulPlan(choice, ways)

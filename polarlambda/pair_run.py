@@ -77,17 +77,20 @@ def run_here(
 ) -> Result:
     """Run the coordinator in this process; what never began leaves no encodings behind."""
     from blockstore.keys import run_key
+    from coordinator.decode_options import decode_wish
     from coordinator.pair_run import start_pair
 
     try:
+        options = decode_options(settings, request.decode, memory)
+        wish = decode_wish(request.decode, request.result, options)
         outcome = start_pair(
             bucket,
             pair,
             invoker=worker.invoker(),
             on_event=listeners.hear,
             run=run,
-            billing=worker.pair_billing(pair),
-            options=decode_options(settings, request.decode, memory),
+            billing=worker.pair_billing(pair, wish),
+            options=options,
             **asdict(request),
         )
     except BaseException:

@@ -121,7 +121,7 @@ class DeployedWorker:
 
         check_resident(plan, self._concurrency(manifest.workers))
 
-    def pair_billing(self, pair: MatrixPair) -> Billing:
+    def pair_billing(self, pair: MatrixPair, wish: DecodeWish | None = None) -> Billing:
         """The same for a product of two encoded matrices."""
         from coordinator.pair_plan import plan_pair
         from coordinator.planning import QUICK_ROUNDS
@@ -131,6 +131,7 @@ class DeployedWorker:
             worker_memory_mb=self.limits.memory_mb,
             worker_timeout=self.limits.timeout,
             prices=self.limits.prices,
+            wish=wish,
             rounds=QUICK_ROUNDS,
         )
         return self._billed(plan.to_json())
@@ -142,9 +143,9 @@ class DeployedWorker:
         from blockstore.pairs import MatrixPair
         from coordinator.decode_options import decode_wish
 
-        if isinstance(subject, MatrixPair):
-            return self.pair_billing(subject)
         wish = decode_wish(spec.decode, spec.result, options)
+        if isinstance(subject, MatrixPair):
+            return self.pair_billing(subject, wish)
         return self.billing(subject, spec.x_shape, np.dtype(spec.x_dtype), wish)
 
     def _billed(self, planned: dict[str, Any]) -> Billing:

@@ -67,10 +67,10 @@ def serve(
     if isinstance(request, Resume):
         spec = RunStore(bucket, request.run).load_spec()
         subject = load_subject(bucket, spec)
+        wish = decode_wish(spec.decode, spec.result, options)
         if isinstance(subject, MatrixPair):
-            planned = _plan_pair(subject, billing)
+            planned = _plan_pair(subject, billing, wish)
         else:
-            wish = decode_wish(spec.decode, spec.result, options)
             planned = _plan(subject, spec.x_shape, spec.x_dtype, billing, wish)
         outcome = resume_run(
             bucket,
@@ -96,7 +96,7 @@ def serve(
             result=request.result,
             options=options,
             run=request.run,
-            billing=_plan_pair(pair, billing),
+            billing=_plan_pair(pair, billing, decode_wish(request.decode, request.result, options)),
             time_left=time_left,
         )
         return outcome.to_json()
@@ -156,7 +156,7 @@ def _plan(
     return replace(billing, planned=plan.to_json())
 
 
-def _plan_pair(pair: MatrixPair, billing: Billing) -> Billing:
+def _plan_pair(pair: MatrixPair, billing: Billing, wish: DecodeWish) -> Billing:
     """The same for a product of two encoded matrices."""
     plan = plan_pair(
         pair,
@@ -164,6 +164,7 @@ def _plan_pair(pair: MatrixPair, billing: Billing) -> Billing:
         worker_timeout=billing.worker_timeout,
         on="lambda",
         coordinator_memory_mb=billing.coordinator_memory_mb,
+        wish=wish,
         prices=billing.prices,
         rounds=QUICK_ROUNDS,
     )

@@ -105,8 +105,8 @@ def plan(
     from polarlambda.planning import plan_encoded, plan_matrix
 
     if other is not None:
-        if x is not None or on != "local" or decode != "local":
-            raise BadInput("--matmul plans A B: leave X.npy, --on and --decode out")
+        if x is not None or on != "local":
+            raise BadInput("--matmul plans A B: leave X.npy and --on out")
         blocks = encoding_options["data_blocks"]
         if isinstance(blocks, int):
             raise BadInput(f"--data-blocks of a matrix product is S1xS2, got {blocks}")
@@ -121,6 +121,9 @@ def plan(
             code=encoding_options["code"],
             delays=delays,
             worker_memory_mb=worker_memory,
+            decode=decode,
+            result=kind or "npy",
+            coordinator_memory=coordinator_memory,
             concurrency=concurrency,
             prices=prices,
             region=region,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarlambda.cli.output import echo_table, to_json
+from polarlambda.cli.plan_text import decoding_lines, line
 
 if TYPE_CHECKING:
     from coordinator.compare_grids import Way
@@ -45,6 +46,8 @@ def plan_pair(
         if way.plan is None:
             click.echo(f"{way.name}: {way.refused}")
     if plan.ways[0].plan is not None:
+        for name, text in decoding_lines(plan.ways[0].plan):
+            line(name, text)
         for note in plan.ways[0].plan.notes:
             click.echo(f"note: {note}")
 

@@ -12,6 +12,7 @@ from polarlambda.sizes import format_size as size
 
 if TYPE_CHECKING:
     from coordinator.encode_time import EncodeOnLambda
+    from coordinator.pair_plan import PairPlan
     from coordinator.planning import DecodePlan, EncodingPlan, RunPlan
 
 
@@ -48,7 +49,7 @@ def show_plan(encoding: EncodingPlan | None, run: RunPlan) -> None:
         for name, text in _encode_on_lambda(encoding):
             line(name, text)
     line("worker memory", f"{size(run.worker_memory)} of {run.worker_memory_mb} MB")
-    for name, text in _decoding(run):
+    for name, text in decoding_lines(run):
         line(name, text)
     line(
         "requests",
@@ -84,7 +85,7 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
 
 
-def _decoding(run: RunPlan) -> Iterator[tuple[str, str]]:
+def decoding_lines(run: RunPlan | PairPlan) -> Iterator[tuple[str, str]]:
     """How the product is put together, where that is worth a line; and by functions beside it."""
     plan, other = run.decode, run.decode_lambda
     if plan.where == "lambda":

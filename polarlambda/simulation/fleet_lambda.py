@@ -83,7 +83,7 @@ class FleetLambda:
             self.counts.most_running = max(self.counts.most_running, self._running)
             self._idle -= 0 if cold else 1
             self.counts.cold += cold
-            _Worker(self, task, world.time + (limits.cold_seconds if cold else 0.0))
+            _Worker(self, task, world.time + (limits.platform.cold_seconds if cold else 0.0))
             return
         self.counts.queued += 1
         longest = min(limits.queue_longest_pause, limits.queue_first_pause * 2.0**tries)

@@ -20,7 +20,6 @@ class FleetLimits:
     """
 
     platform: Platform
-    cold_seconds: float = 0.5  # [assumed] start of an environment until the handler
     invoke_cpu: float = 0.001  # [measured] processor time of a client for one invocation
     get_cpu: float = 0.001  # [measured] for one small GET
     list_page_cpu: float = 0.028  # [measured] for a page of 1,000 keys
@@ -43,7 +42,7 @@ class FleetLimits:
 # What can be lifted, to see what it costs: (fields of FleetLimits, fields of Platform).
 LIMITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "invoke rate": ({"invoke_cpu": 0.0}, {"invoke_seconds": 1e-9, "dispatch_seconds": 1e-9}),
-    "launch ramp": ({"cold_seconds": 0.0}, {"ramp_rate": 1e12}),
+    "launch ramp": ({}, {"cold_seconds": 0.0, "ramp_rate": 1e12}),
     "concurrency": ({}, {"concurrency": 1 << 30}),
     "S3 requests per prefix": ({}, {"s3_gets_per_second": 1e12, "s3_puts_per_second": 1e12}),
     "listing": ({"list_page_cpu": 0.0, "list_seconds": 0.0}, {}),

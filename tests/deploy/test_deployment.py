@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 from numpy.typing import NDArray
 
-from blockstore.keys import new_run_id
+from blockstore.keys import new_run_id, stop_key
 from blockstore.manifest import Manifest
 from blockstore.sessions import Announcement, ResidentTask
 from blockstore.tasks import WorkerTask
@@ -46,8 +46,8 @@ DECODING = [
 OF_DECODING = ("InvokeDecoders", "FinishUploads")
 ENCODING = [each["Sid"] for each in statements(load_template(), "EncodeRole")][:-1]
 DENIED = ("AccessDenied", "InvokeDenied", "not allowed")
-# Needed when something has gone wrong, or by resident workers only
-OF_THEIR_OWN = ("WriteError", "DeleteDamagedResult", "ReadAnnouncement")
+# Needed when something has gone wrong, by resident workers, or by those that begin late only
+OF_THEIR_OWN = ("WriteError", "DeleteDamagedResult", "ReadAnnouncement", "LookForStopMarker")
 
 
 @pytest.fixture(scope="module")
@@ -216,21 +216,31 @@ def test_a_resident_ends_with_its_session_and_needs_to_read_what_is_announced(
     deployed: Deployment, encoded: Path
 ) -> None:
     session = new_run_id(int(time.time() * 1000), os.urandom(10))
-    s3 = deployed.client("s3")
-    body = s3.get_object(Bucket=deployed.bucket, Key="matrices/photos/manifest.json")["Body"].read()
-    manifest = Manifest.from_json(body)
-    x = {"x_shape": (manifest.columns,), "x_dtype": "<f8", "x_digest": ""}
-    run = new_run_id(int(time.time() * 1000), os.urandom(10))
-    work = WorkerTask.of(manifest, run=run, attempt=1, worker=0, **x)
+    work = _task_of_a_run(deployed)
     resident = ResidentTask(session=session, generation=1, idle_limit=20.0, work=work)
     ended = Announcement(number=1, ended=True).to_json()
-    s3.put_object(Bucket=deployed.bucket, Key=f"sessions/{session}/latest.json", Body=ended)
+    deployed.client("s3").put_object(
+        Bucket=deployed.bucket, Key=f"sessions/{session}/latest.json", Body=ended
+    )
     answer = deployed.invoke_worker(resident.to_event())
     assert (answer["state"], answer["reason"]) == ("ended", "session")
     with deployed.without("WorkerRole", "ReadAnnouncement"):
         denied = deployed.invoke_worker(resident.to_event())
     assert denied["state"] == "failed" and denied["error"]["type"] == "AccessDenied"
-    assert "AccessDenied" in _error_records(deployed, {"run": run})
+    assert "AccessDenied" in _error_records(deployed, {"run": work.run})
+
+
+def test_a_worker_that_begins_late_needs_to_look_for_the_stop_marker(
+    deployed: Deployment, encoded: Path
+) -> None:
+    work = _task_of_a_run(deployed)
+    marker = stop_key(work.run, work.attempt)
+    deployed.client("s3").put_object(Bucket=deployed.bucket, Key=marker, Body=b"stop")
+    late = {**work.to_event(), "sent": time.time() - 60.0}
+    assert deployed.invoke_worker(late)["state"] == "stopped"
+    with deployed.without("WorkerRole", "LookForStopMarker"):
+        denied = deployed.invoke_worker(late)
+    assert denied["state"] == "failed" and denied["error"]["type"] == "AccessDenied"
 
 
 def test_the_bucket_is_reached_by_tls_only(deployed: Deployment) -> None:
@@ -291,6 +301,16 @@ def _error_records(deployed: Deployment, answer: dict[str, Any]) -> str:
     keys = deployed.keys(f"runs/{answer['run']}/errors/")
     bodies = (s3.get_object(Bucket=deployed.bucket, Key=key)["Body"].read() for key in keys)
     return b"".join(bodies).decode()
+
+
+def _task_of_a_run(deployed: Deployment) -> WorkerTask:
+    """A worker's task on the matrix that is there, of a run that nobody has begun."""
+    s3 = deployed.client("s3")
+    body = s3.get_object(Bucket=deployed.bucket, Key="matrices/photos/manifest.json")["Body"].read()
+    manifest = Manifest.from_json(body)
+    x = {"x_shape": (manifest.columns,), "x_dtype": "<f8", "x_digest": ""}
+    run = new_run_id(int(time.time() * 1000), os.urandom(10))
+    return WorkerTask.of(manifest, run=run, attempt=1, worker=0, **x)
 
 
 def _without_a_block(deployed: Deployment) -> list[str]:

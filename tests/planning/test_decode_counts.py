@@ -35,6 +35,7 @@ from coordinator.stored_answers import StoredAnswer, StoredAnswers
 from coordinator.windows import WindowMemory
 from functions.decode.work import OutOfTime, work
 from polarcodes import ErasureCode, make_code
+from polarcodes.grid import GridCode
 from tests.coordinator.fake_platform import FakeClock
 from tests.counted_requests import Requests, counted
 
@@ -130,6 +131,39 @@ def test_requests_and_bytes_are_those_of_the_plan(
     billed = decoder.usage + Usage(puts=metered.puts, gets=metered.gets, lists=metered.lists)
     assert (billed.puts, billed.gets, billed.lists) == (sent.puts, sent.gets, sent.lists)
     assert billed.invokes == plan.calls
+
+
+@pytest.mark.parametrize("rows_at_a_time", [2, 4])
+def test_those_of_a_product_of_two_matrices_too(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int
+) -> None:
+    monkeypatch.setattr(moto.s3.models, "S3_UPLOAD_PART_MIN_SIZE", 1)
+    monkeypatch.setattr(cut, "PART_BYTES", 300)
+    monkeypatch.setattr(targets, "NPY", replace(cut.NPY, least=300))
+    monkeypatch.setattr(budget, "LEAST_SHARE", 1)
+    for module in (decode_stored, decode_plan):
+        monkeypatch.setattr(module, "window_rows", lambda *given: rows_at_a_time)
+    sides = [make_code("hadamard", workers=n, data_blocks=s, seed=1) for n, s in ((6, 4), (5, 3))]
+    code = GridCode(*sides)
+    form = AnswerForm(
+        (4, 5), np.dtype("<f8"), 1e-16, Subtasks.single(30), Layout((15, 14), 4, 3, 4, 5)
+    )
+    coded = code.encode(np.random.default_rng(3).standard_normal((12, 20)))
+    answers = StoredAnswers(form, bucket)
+    for place in range(30):
+        key = keys.result_key(RUN, place)
+        etag = bucket.put(key, encode_array(coded[place].reshape(4, 5)))
+        told = AnswerMetadata(x_digest="", encoding="", scale=9.0)
+        answers.add(place, StoredAnswer(key, 128, etag), told)
+    decisive = [place for place in range(30) if place not in (1, 7)]
+    invoker = InProcess(bucket)
+    functions = DecodeFunctions(lambda: invoker, GB, 60.0, most=3)
+    decoder = StoredDecoder(bucket, code, answers, RUN, "npy", FakeClock(), GB, functions=functions)
+    with counted(bucket.client) as sent:
+        assert decoder.decode(decisive) is not None
+    wish = DecodeWish("lambda", function_memory_mb=1024, most=3)
+    plan = plan_decode(form, code, len(decisive), 0, wish, load_prices(), AT_ONCE)
+    compare(plan, sent, invoker)
 
 
 def compare(plan: DecodePlan, sent: Requests, invoker: InProcess) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from blockstore.memory import pair_memory
 from coordinator.choose_grid import choose_grid
 from coordinator.compare_grids import compare_grids
+from coordinator.decode_wish import DecodeWish
 from coordinator.grid_sizes import line_family, line_of_workers, shares_of
 from coordinator.pair_plan import plan_pair
 from coordinator.planned_pairs import Factor, planned_pair, planned_task
@@ -98,7 +99,9 @@ def test_the_plan_counts_what_workers_read_and_hold():
     blocks = (task.left.rows + task.right.rows) * 4_096 * 4
     assert plan.bytes_read == 256 * blocks  # each block of 64 MB at most is read once
     assert plan.worker_memory == pair_memory(task) <= plan.worker_memory_mb << 20
-    assert plan.left.storage_bytes == pytest.approx(8_192 * 4_096 * 4 * 16 / 15, rel=0.01)
+    assert plan.left.storage_bytes == pytest.approx(
+        8_192 * 4_096 * 4 * 16 / pair.left.data_blocks, rel=0.01
+    )
     json.dumps(plan.to_json(), allow_nan=False)
 
 
@@ -139,3 +142,21 @@ def test_the_command_compares_the_ways(monkeypatch):
     ):
         done = CliRunner().invoke(command, wrong)
         assert done.exit_code == 2 and word in done.stderr, done.output
+
+
+def test_the_decoding_of_a_large_product_is_planned_in_the_coordinator_and_by_functions():
+    left, right = factors(65_536, 512, 65_536, "<f4")
+    choice = choose_grid(left, right, grid=(16, 16))
+    pair = planned_pair(left, right, choice.make())
+    here = plan_pair(pair, rounds=100, worker_timeout=900)
+    there = plan_pair(pair, rounds=100, worker_timeout=900, wish=DecodeWish("lambda"))
+    assert here.decode.where == "memory" and here.decode_lambda == there.decode
+    assert there.decode_lambda is None and there.decode.written >= 65_536**2 * 4
+    assert there.time.coded < here.time.coded / 3
+    assert there.usage.transfer_out_gb < here.usage.transfer_out_gb / 1000
+    assert there.usage.invokes == here.usage.invokes + there.decode.calls
+    json.dumps(there.to_json(), allow_nan=False)
+    shape = ("plan", "--shape", "65536x512", "--dtype", "float32", "--matmul", "512x65536")
+    shown = CliRunner().invoke(command, [*shape, "--grid", "16x16", "--decode", "lambda"])
+    assert shown.exit_code == 0, shown.output
+    assert f"decode on Lambda {there.decode.calls} calls of 2048 MB" in shown.stdout

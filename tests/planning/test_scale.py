@@ -15,7 +15,7 @@ from coordinator.price_table import PricesError, read_table
 from coordinator.run_plan import planned_task
 from coordinator.start_rate import start_rate, task_rate
 from coordinator.starts import begin_times, dispatch_times, planned_looks, ramp_times
-from polarcodes.delays import make_delays
+from polarcodes.delays import from_table, make_delays
 from polarlambda.errors import BadInput
 from polarlambda.planning import assumed, plan_matrix, price_list
 
@@ -81,10 +81,14 @@ def test_only_workers_that_begin_late_and_long_tasks_look_for_the_stop_marker() 
     assert planned_looks(short, 3_000, warm) == 0
     assert planned_looks(long, 3_000, warm) == 2 * 3_000, "every 3 s"
     assert 1_800 < planned_looks(short, 3_000, cold) < 2_000, "those beyond the burst of 1,000"
-    assert planned_looks(short, 3_000, few) == 2_000, "those that wait for an environment"
+    assert planned_looks(short, 3_000, few) == 0, "the others are sent when there is room"
+    slow = from_table(np.array([[0.0, 0.0, 0.0, 0.6]]))
+    assert planned_looks(short, 3_000, warm, delays=slow) == 0
+    some = planned_looks(short, 3_000, few, delays=slow)
+    assert 200 < some < 300, "a quarter of the 1,000 on cold environments, delayed as well"
     tasks = np.array([0.7, 1.4, 2.1])
     assert planned_looks(tasks, 10, warm) == 10, "the third task begins after 1.4 s"
-    assert planned_looks(tasks, 3_000, few) == 3_000 + 2 * 2_000
+    assert planned_looks(tasks, 3_000, few) == 3_000 + 1_000, "0.7 s after a cold start, too"
 
 
 def test_workers_beyond_the_concurrency_begin_when_an_environment_is_free() -> None:
