@@ -13,6 +13,7 @@ from blockstore import decode_keys
 from blockstore.arrays import byte_view, npy_header
 from blockstore.bucket import Bucket
 from blockstore.runs import RunStore
+from blockstore.upload_buffers import UploadBuffers
 from blockstore.zarr_format import ZarrRows
 from coordinator.cut import NPY, ZARR, Cut, PartRule, cut_product
 from coordinator.layout import Layout
@@ -77,12 +78,15 @@ class NpyTarget:
         self._sizes = {n: (b - a) * row_bytes for n, (a, b) in enumerate(cut.parts, 1)}
         self._sizes[1] += len(self._header)
         self.upload = upload or bucket.start_upload(key)
+        self._bodies = UploadBuffers()
 
     def write(self, part: int, rows: NDArray[Any]) -> None:
         """See `Target.write`."""
         entries = byte_view(np.ascontiguousarray(rows, self._dtype))
         header = self._header if part == 0 else b""
-        self._bucket.put_part(self.key, self.upload, part + 1, b"".join((header, entries)))
+        body, view = self._bodies.make(header, len(entries))
+        view[:] = entries
+        self._bucket.put_part(self.key, self.upload, part + 1, body)
 
     def finish(self) -> None:
         """See `Target.finish`."""

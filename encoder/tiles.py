@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -15,6 +14,7 @@ from blockstore.arrays import npy_header
 from blockstore.bucket import Bucket
 from blockstore.manifest import Manifest
 from blockstore.tiling import TileSpan
+from blockstore.upload_buffers import UploadBuffers
 from encoder.fill import BlockReader, Room
 from encoder.layout import Layout
 from encoder.pieces import Piece, grouped, pieces
@@ -88,7 +88,7 @@ class TileWriter:
         self._encoders = ThreadPoolExecutor(layout.encoders, "polarlambda-transform")
         self._uploads = ThreadPoolExecutor(layout.threads, "polarlambda-upload")
         self._stages: list[Stage] = []
-        self._own = threading.local()  # each uploading thread's body, used again for every tile
+        self._bodies = UploadBuffers()
 
     def __enter__(self) -> TileWriter:
         self._stages = self._make_stages()
@@ -172,11 +172,7 @@ class TileWriter:
         span = manifest.tiling.span(tile)
         key = keys.tile_key(manifest.name, manifest.encoding, block, tile)
         header = tile_header(manifest, span)
-        size = len(header) + span.size * self._dtype.itemsize
-        body = getattr(self._own, "body", b"")
-        if len(body) != size:
-            body = self._own.body = bytearray(size)
-        body[: len(header)] = header
-        stage.copy_tile(manifest.shares.places[block], memoryview(body)[len(header) :])
+        body, view = self._bodies.make(header, span.size * self._dtype.itemsize)
+        stage.copy_tile(manifest.shares.places[block], view)
         self._bucket.put(key, body)
         self._uploaded(span.size * self._dtype.itemsize)
