@@ -49,7 +49,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     command = [sys.executable, ROOT / "scripts" / "new_objective.py", folder, "mine:bowl"]
     subprocess.run(command, check=True, capture_output=True)
     (folder / "mine.py").write_text(SOURCE)
-    parameters = {"ObjectiveTimeout": "2", "ObjectiveMemory": "512"}
+    parameters = {"ObjectiveTimeout": "4", "ObjectiveMemory": "512"}
     with (
         LocalStack(objective=folder, parameters=parameters, build="stale") as running,
         pytest.MonkeyPatch.context() as patch,
