@@ -40,17 +40,23 @@ def decode_options(settings: Settings, decode: str, memory: int | None) -> Decod
     return DecodeOptions(memory, find_decoder(settings) if decode == "lambda" else None)
 
 
+def check_decoding_names(decode: str, result: str) -> None:
+    """Raise `BadInput` unless that is who decodes, and that a kind of result."""
+    from coordinator.decode_options import DECODERS, KINDS
+
+    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
+        if value not in known:
+            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
 def planned_decoding(
     decode: str, result: str, memory: int | str | None, on: str, function_mb: int | None = None
 ) -> tuple[DecodeWish, int]:
     """(what a plan is told of the decoding, MB of the coordinator function), for a coordinator of
     `memory`: that of this process, or the function's. Raises `BadInput`."""
-    from coordinator.decode_options import DECODERS, KINDS
     from coordinator.decode_wish import DecodeWish
 
-    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
-        if value not in known:
-            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    check_decoding_names(decode, result)
     size, megabytes = read_memory(memory), DEPLOYED_COORDINATOR_MB
     if on == "lambda" and size is not None:
         size, megabytes = None, size >> 20

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from polarlambda.connect import function_client
-from polarlambda.decoder import decode_options
+from polarlambda.decoder import check_decoding_names, decode_options
 from polarlambda.errors import BadInput
 from polarlambda.product import Listeners, to_result
 from polarlambda.settings import Settings
@@ -45,14 +45,11 @@ def read_pair_request(
 
     Raises `BadInput`, `InputRefused`, `UntilRefused`, `RelaunchRefused`.
     """
-    from coordinator.decode_options import DECODERS, KINDS
     from coordinator.inputs import check_deadline
     from coordinator.pair_run import check_pair_until
     from coordinator.relaunch import parse_relaunch
 
-    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
-        if value not in known:
-            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    check_decoding_names(decode, result)
     check_pair_until(until)
     policy = parse_relaunch(relaunch)
     return PairRequest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from polarlambda.errors import BadInput
+from polarlambda.decoder import check_decoding_names
 from polarlambda.vectors import read_metric, read_vector, refer_to
 
 if TYPE_CHECKING:
@@ -80,16 +80,13 @@ def read_request(
 
     Raises `BadInput`, `InputRefused`, `UntilRefused`, `RelaunchRefused`, `NameRefused`.
     """
-    from coordinator.decode_options import DECODERS, KINDS
     from coordinator.estimate import METRICS, check_estimator
     from coordinator.inputs import check_deadline
     from coordinator.relaunch import parse_relaunch
     from coordinator.until import parse_until
     from polarcodes import code_from_manifest
 
-    for name, value, known in (("decode", decode, DECODERS), ("result", result, KINDS)):
-        if value not in known:
-            raise BadInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    check_decoding_names(decode, result)
     array = read_vector(x, manifest)
     parse_until(until)
     vectors, kind = None, metric
